@@ -1,0 +1,45 @@
+package binfmt
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+
+	"github.com/aether-ooc/aether-ooc/internal/base"
+)
+
+// PayloadSize is how many bytes of a block are free for its owner.
+const PayloadSize = base.BlockSize - 4
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// Sum is the seal that block no must carry, given its payload. block has
+// base.BlockSize bytes.
+func Sum(block []byte, no base.BlockNo) uint32 {
+	var place [8]byte
+	binary.LittleEndian.PutUint64(place[:], uint64(no))
+	return crc32.Update(crc32.Checksum(block[:PayloadSize], castagnoli), castagnoli, place[:])
+}
+
+// Seal writes the seal of block no into its last four bytes.
+func Seal(block []byte, no base.BlockNo) {
+	binary.LittleEndian.PutUint32(block[PayloadSize:base.BlockSize], Sum(block, no))
+}
+
+// Check compares the seal of block no with its payload. want is what the
+// payload calls for, got what the block carries; the block is whole when they
+// are equal.
+func Check(block []byte, no base.BlockNo) (want, got uint32, ok bool) {
+	want = Sum(block, no)
+	got = binary.LittleEndian.Uint32(block[PayloadSize:base.BlockSize])
+	return want, got, want == got
+}
+
+// PerBlock is how many values of width bytes one block holds without any of
+// them straddling its end.
+func PerBlock(width int) int { return PayloadSize / width }
+
+// BlocksFor is how many blocks n values of width bytes take.
+func BlocksFor(n uint64, width int) uint64 {
+	per := uint64(PerBlock(width))
+	return (n + per - 1) / per
+}

@@ -1,0 +1,165 @@
+package rng
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"slices"
+
+	"github.com/aether-ooc/aether-ooc/internal/base"
+)
+
+// Name and Version name the algorithm in requests and batches.
+const (
+	Name    = "philox4x32-10"
+	Version = 1
+)
+
+// MaxHops and MaxCopies bound what fits in a stream's counter.
+const (
+	MaxHops   = 1 << 8
+	MaxCopies = 1 << 24
+)
+
+const shuffleTag = 0x73687566 // "shuf"
+
+func split(x uint64) (lo, hi uint32) { return uint32(x), uint32(x >> 32) }
+
+func chain(fp base.Fingerprint, seed uint64, c [4]uint32) Key {
+	var f [4]uint32
+	for i := range f {
+		f[i] = binary.LittleEndian.Uint32(fp[4*i:])
+	}
+	lo, hi := split(seed)
+	a := Philox(f, Key{lo, hi})
+	b := Philox(c, Key{a[0], a[1]})
+	return Key{b[0] ^ a[2], b[1] ^ a[3]}
+}
+
+// BatchKey is the key of all draws of one mini-batch. batch is its global
+// number, or a hash of its seeds for callers that know only those.
+func BatchKey(fp base.Fingerprint, seed, epoch, batch uint64) Key {
+	elo, ehi := split(epoch)
+	blo, bhi := split(batch)
+	return chain(fp, seed, [4]uint32{elo, ehi, blo, bhi})
+}
+
+// Stream is the sequence of random words of one (hop, node, copy) of a batch.
+// The zero value is not ready: use NewStream.
+type Stream struct {
+	key  Key
+	ctr  [4]uint32
+	buf  [4]uint32
+	have int
+}
+
+// NewStream starts the stream of one frontier entry. hop counts from 0; copy
+// is how many earlier seeds are the same node.
+func NewStream(k Key, hop int, node base.NodeID, copies uint32) Stream {
+	lo, hi := split(uint64(node))
+	return Stream{key: k, ctr: [4]uint32{lo, hi, uint32(hop) | copies<<8, 0}}
+}
+
+func (s *Stream) word() uint32 {
+	if s.have == 0 {
+		s.buf = Philox(s.ctr, s.key)
+		s.ctr[3]++
+		s.have = 4
+	}
+	w := s.buf[4-s.have]
+	s.have--
+	return w
+}
+
+// Uniform draws from 0 … n-1, every value exactly equally likely. n > 0.
+func (s *Stream) Uniform(n uint64) uint64 {
+	if n == 1 {
+		return 0
+	}
+	if n <= 1<<32 {
+		m := uint64(s.word()) * n // n = 2^32: no word is refused
+		if low := m & 0xffffffff; low < n {
+			for floor := (1<<32 - n) % n; m&0xffffffff < floor; {
+				m = uint64(s.word()) * n
+			}
+		}
+		return m >> 32
+	}
+	floor := -n % n
+	for {
+		x := uint64(s.word())
+		x |= uint64(s.word()) << 32
+		if hi, lo := bits.Mul64(x, n); lo >= floor {
+			return hi
+		}
+	}
+}
+
+// Distinct appends k distinct ranks below d to dst in ascending order, every
+// k-subset equally likely; all d ranks when k ≥ d.
+func (s *Stream) Distinct(dst []uint64, k, d uint64) []uint64 {
+	if k >= d {
+		for r := range d {
+			dst = append(dst, r)
+		}
+		return dst
+	}
+	from := len(dst)
+	for j := d - k; j < d; j++ {
+		t := s.Uniform(j + 1)
+		at, taken := slices.BinarySearch(dst[from:], t)
+		if taken {
+			dst = append(dst, j) // j exceeds every rank taken so far
+			continue
+		}
+		dst = slices.Insert(dst, from+at, t)
+	}
+	return dst
+}
+
+// WithRepeats appends k ranks below d to dst in draw order; none when d = 0.
+func (s *Stream) WithRepeats(dst []uint64, k, d uint64) []uint64 {
+	if d == 0 {
+		return dst
+	}
+	for range k {
+		dst = append(dst, s.Uniform(d))
+	}
+	return dst
+}
+
+// Permutation is a shuffle of 0 … n-1 that needs no memory.
+type Permutation struct {
+	key  Key
+	n    uint64
+	half uint
+}
+
+// NewPermutation is the shuffle of one epoch's n input positions.
+func NewPermutation(fp base.Fingerprint, seed, epoch, n uint64) Permutation {
+	lo, hi := split(epoch)
+	p := Permutation{key: chain(fp, seed, [4]uint32{lo, hi, shuffleTag, 0xffffffff}), n: n, half: 1}
+	if n > 1 {
+		p.half = max(1, uint(bits.Len64(n-1)+1)/2)
+	}
+	return p
+}
+
+// At is the input position of the item at position i < n of the epoch.
+func (p Permutation) At(i uint64) uint64 {
+	for {
+		if i = p.feistel(i); i < p.n {
+			return i
+		}
+	}
+}
+
+func (p Permutation) feistel(x uint64) uint64 {
+	mask := uint64(1)<<p.half - 1
+	l, r := x>>p.half, x&mask
+	for round := range uint32(6) {
+		lo, hi := split(r)
+		f := uint64(Philox([4]uint32{lo, hi, round, shuffleTag}, p.key)[0])
+		l, r = r, (l^f)&mask
+	}
+	return l<<p.half | r
+}
