@@ -1,0 +1,4 @@
+// Package archtest holds the building to its plan: docs/ARCHITECTURE.md's
+// table of rows and the fences around third-party modules are compared with
+// what `go list` says of every package's direct imports. It has tests only.
+package archtest
