@@ -72,7 +72,7 @@ func (p *parser) take(token string) bool {
 
 func (p *parser) expect(token string) {
 	if !p.take(token) {
-		p.fail("%q expected", token)
+		p.fail("'%s' expected", token)
 	}
 }
 

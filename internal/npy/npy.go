@@ -20,7 +20,7 @@ const (
 	magic     = "\x93NUMPY"
 	maxHeader = 1 << 20 // only structured dtypes need more than a few hundred bytes
 	maxDims   = 64
-	align     = 64      // where NumPy puts the first value, so that a mapping of the file is aligned
+	align     = 64 // where NumPy puts the first value, so that a mapping of the file is aligned
 )
 
 // Header says what a .npy file holds and where.
