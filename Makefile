@@ -1,0 +1,71 @@
+# aether-ooc: `make demo` shows the main job on real data, `make test` runs every test.
+# Both do all their own set-up; they need Go (1.25 or newer), Python (3.11 or newer) and make.
+
+SHELL       := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+PYTHON      ?= python3
+VERSION     := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' python/aethergraph/_version.py 2>/dev/null)
+GOBUILD     := go build -trimpath -ldflags "-X main.version=$(VERSION)"
+SOURCES     := $(shell find . -name '*.go' -not -name '*_test.go' -not -path './.venv/*') go.mod go.sum
+CACHE       ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/aether-ooc
+REPORTS     := build/reports
+PY          := .venv/bin/python
+
+# Pinned tools, run without being installed.
+GOTESTSUM   := go run gotest.tools/gotestsum@v1.13.0
+STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.7.0
+
+.PHONY: help build demo test lint test-go test-invariants test-race test-python test-outofcore venv docs goldens clean
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
+
+build: bin/aether-ooc ## bin/aether-ooc
+
+bin/aether-ooc: $(SOURCES)
+	$(GOBUILD) -o $@ ./cmd/aether-ooc
+
+demo: build venv ## train on a real graph through Ray, then sample one out of core (less than ten minutes)
+	tools/demo.sh
+
+test: lint test-go test-invariants test-race test-python ## every test
+
+lint: venv ## gofmt, go vet, staticcheck, ruff, mypy
+	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "gofmt these:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
+	go vet ./...
+	go vet -tags invariants ./...
+	$(STATICCHECK) ./...
+	cd python && ../$(PY) -m ruff check . && ../$(PY) -m ruff format --check . && ../$(PY) -m mypy
+
+test-go: build $(REPORTS) ## Go tests
+	$(GOTESTSUM) --format pkgname --junitfile $(REPORTS)/go.xml -- -count=1 ./...
+
+test-invariants: $(REPORTS) ## Go tests with every assertion switched on
+	$(GOTESTSUM) --format pkgname --junitfile $(REPORTS)/go-invariants.xml -- -count=1 -tags invariants ./...
+
+test-race: $(REPORTS) ## Go tests under the race detector, where there is a C compiler
+	@if command -v "$$(go env CC)" >/dev/null; then \
+	  CGO_ENABLED=1 $(GOTESTSUM) --format pkgname --junitfile $(REPORTS)/go-race.xml -- -count=1 -race -tags invariants ./...; \
+	else \
+	  echo "test-race: NOT RUN: the race detector needs a C compiler, and '$$(go env CC)' is not installed"; \
+	fi
+
+test-python: build venv $(REPORTS) ## Python, Ray, the README's examples and the command line
+	$(PY) -m pytest python/tests -q --junitxml=$(REPORTS)/python.xml
+
+$(REPORTS):
+	@mkdir -p $@
+
+venv: .venv/.complete ## .venv with the package, over a shared environment of locked dependencies
+
+.venv/.complete: python/requirements.lock python/pyproject.toml $(shell find python/aethergraph -name '*.py' 2>/dev/null) $(SOURCES) tools/venv.sh
+	PYTHON="$(PYTHON)" CACHE="$(CACHE)" tools/venv.sh
+	@touch $@
+
+docs: build ## rewrite docs/CLI.md from the flags
+	bin/aether-ooc docs --out docs/CLI.md
+
+clean: ## remove what make made in this folder
+	rm -rf bin build .venv demo-data python/build python/dist

@@ -1,0 +1,44 @@
+"""Counts the skipped tests of JUnit reports and fails on one that should have run.
+
+A test that cannot run on a machine must say why with a message that starts with one of EXCUSES. Under CI (environment CI=true) that is
+all that is allowed; elsewhere the others are listed, not refused.
+"""
+
+import os
+import sys
+import xml.etree.ElementTree as ET
+
+EXCUSES = (
+    "needs cgroup v1",  # a machine has v1 or v2, seldom both
+    "needs cgroup v2",
+    "needs a second machine",
+)
+
+
+def skipped(path: str) -> list[tuple[str, str]]:
+    """The (test, reason) pairs of one report."""
+    found = []
+    for case in ET.parse(path).getroot().iter("testcase"):
+        skip = case.find("skipped")
+        if skip is not None:
+            reason = (skip.get("message") or "") + (skip.text or "")
+            found.append((f"{case.get('classname')}.{case.get('name')}", " ".join(reason.split())))
+    return found
+
+
+def main() -> int:
+    """Prints the skips of all reports; 1 when CI should have run one of them."""
+    bad = 0
+    total = 0
+    for path in sys.argv[1:]:
+        for test, reason in skipped(path):
+            total += 1
+            excused = any(excuse in reason for excuse in EXCUSES)
+            bad += not excused
+            print(f"skipped{'' if excused else ' WITHOUT EXCUSE'}: {test}: {reason}")
+    print(f"{total} skipped, {bad} of them without an excuse")
+    return 1 if bad and os.environ.get("CI") == "true" else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
