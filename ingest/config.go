@@ -1,0 +1,108 @@
+package ingest
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/aether-ooc/aether-ooc/internal/host"
+	"github.com/aether-ooc/aether-ooc/layout"
+)
+
+// Progress hears how far a phase is. total is 0 where it is not known; what is
+// counted (bytes, passes, edges) depends on the phase.
+type Progress func(phase string, done, total int64)
+
+// Config says what to build from what. Only Input and Out are required.
+type Config struct {
+	Input  string // edge list: text, gzipped text, or .npy
+	Format Format // FormatAuto looks at content and suffix
+	Out    string // the graph; attachments go beside it
+
+	NumNodes      int64             // 0: the largest id + 1
+	Direction     layout.Direction  // whose list an edge belongs to; In: its target's
+	EdgeIDs       layout.EdgeIDMode // EdgeIDsInput (e_id is the input row) or EdgeIDsStored
+	Undirected    bool              // every edge but loops also in reverse, with the same edge id
+	Dedup         bool              // of edges with the same ends keep the lowest row
+	DropSelfLoops bool
+
+	Features      string     // .npy of shape (nodes, columns); "": none
+	FeaturesDType string     // "bf16": read 16-bit words as bfloat16; "": as the file says
+	NodeAttrs     []NodeAttr // .npy each, first dimension: nodes
+
+	Memory   int64 // bytes; 0: half of what machine and control group allow
+	Workers  int   // 0: one per CPU
+	Progress Progress
+}
+
+// NodeAttr is an array with one row per node, such as labels.
+type NodeAttr struct{ Name, Path string }
+
+// Format is how an edge list is written down.
+type Format string
+
+// The formats of edge lists.
+const (
+	FormatAuto Format = ""
+	FormatText Format = "text" // lines of "source target", gzipped or not
+	FormatNPY  Format = "npy"  // an integer array of shape (2, E) or (E, 2)
+)
+
+const maxWorkers = 64
+
+// withDefaults checks the options that need no file and fills in the rest.
+func (c Config) withDefaults() (Config, error) {
+	switch {
+	case c.Input == "":
+		return c, option("no input given; name an edge list")
+	case c.Out == "":
+		return c, option("no output given; name the graph file to write")
+	case c.Format != FormatAuto && c.Format != FormatText && c.Format != FormatNPY:
+		return c, option("format %q is not known; use text or npy", c.Format)
+	case c.NumNodes < 0:
+		return c, option("number of nodes %d is negative; leave it out to count them", c.NumNodes)
+	case c.Direction > layout.Out:
+		return c, option("direction %d is not known; use in or out", c.Direction)
+	case c.EdgeIDs != layout.EdgeIDsInput && c.EdgeIDs != layout.EdgeIDsStored:
+		return c, option("edge ids %s cannot be asked for; use input or stored", c.EdgeIDs)
+	case c.FeaturesDType != "" && c.FeaturesDType != "bf16":
+		return c, option("dtype %q is not known; use bf16, or leave it out to take the file's own", c.FeaturesDType)
+	case c.FeaturesDType != "" && c.Features == "":
+		return c, option("a dtype is given but no features; name the features' file too")
+	case c.Memory < 0:
+		return c, option("memory %d is negative", c.Memory)
+	case c.Workers < 0:
+		return c, option("workers %d is negative", c.Workers)
+	}
+	c.Workers = workersOr(c.Workers)
+	if c.Progress == nil {
+		c.Progress = func(string, int64, int64) {}
+	}
+	return c.withMemory()
+}
+
+func (c Config) withMemory() (Config, error) {
+	if c.Memory > 0 {
+		return c, nil
+	}
+	limit, err := host.MemoryLimit()
+	if err != nil {
+		return c, fmt.Errorf("how much memory there is cannot be told (%w); give the memory to use", err)
+	}
+	c.Memory = limit / 2
+	return c, nil
+}
+
+func workersOr(n int) int {
+	if n == 0 {
+		n = host.CPUs()
+	}
+	return min(n, maxWorkers)
+}
+
+// maxID is the largest id that the input may name.
+func (c Config) maxID() uint64 {
+	if c.NumNodes > 0 {
+		return uint64(c.NumNodes) - 1
+	}
+	return math.MaxInt64 - 1 // the number of nodes must fit too
+}

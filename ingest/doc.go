@@ -1,0 +1,54 @@
+// Package ingest turns edge lists into graph.bin, and makes edge lists to try
+// it on: a library of Config → Run → Result, behind `aether-ooc build` and
+// `aether-ooc gen rmat`.
+//
+// # The way of an edge
+//
+//	           ┌────────────┐
+//	.txt .gz ──┤ lines      ├─┐  batches    ┌───────────┐  12 or 24 B   ┌──────┐       ┌───────────────┐
+//	           └────────────┘ ├─────────────► transform ├───────────────► sort ├───────► layout.Writer │─► graph.bin
+//	           ┌────────────┐ │  in input   │ drop      │ (list,        └──────┘       └───────────────┘
+//	.npy ──────┤ rows       ├─┘  order      │ mirror    │  neighbour,    stable,        lists, then the
+//	           └────────────┘               └───────────┘  row)          by radix       edge ids
+//	            many workers                 one caller    off the heap  many workers   one caller
+//
+// A source cuts its input into batches; workers decode them side by side, and
+// inOrder hands them on in the order of the input, so that the first error of
+// a file is the one reported and the k-th edge gets row k, however many workers
+// there are. The transform drops loops, adds the reverse of an edge, and turns
+// (source, target) into (list, neighbour). The sort is stable and rows come in
+// ascending, so sorting by neighbour and then by list leaves every list in
+// canonical order: (neighbour, row). Nothing depends on the largest id, except
+// how many digits are sorted.
+//
+// # Memory
+//
+// A build holds two copies of its edges, at 12 bytes each, or 24 where an id or
+// a row needs more than 32 bits. They lie outside the Go heap. An input that
+// does not fit in Config.Memory is refused with the figure that would do,
+// before it is read where its size tells, else before it is sorted.
+//
+// # Files
+//
+// Everything is written to temporary names in the target's folder, synced and
+// renamed, graph.bin last. The temporary graph is locked while it is written:
+// a second build of the same target is refused while the first lives, and what
+// a dead one left is removed by the next. A rebuild that dies between two
+// renames leaves files whose sums name another graph, which every reader
+// refuses; it never leaves a mix that goes unseen.
+//
+// # Invariants
+//
+//  1. The same input and options give the same bytes, for any number of
+//     workers and any memory.
+//  2. An edge's id is its row: the column of edge_index in a .npy, the count of
+//     data lines before it in a text. Its reverse has the same id.
+//  3. Ids never pass through floats.
+//  4. Run and RMAT leave no goroutine, descriptor or temporary file, whatever
+//     their outcome.
+//
+// # Concurrency
+//
+// Run and RMAT may be called from any goroutine, for different targets at
+// once. Progress callbacks come from the calling goroutine only, one at a time.
+package ingest
