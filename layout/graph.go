@@ -80,14 +80,14 @@ func (g *Graph) readTable(f wholeFile) (err error) {
 	return nil
 }
 
-// rule says how often a section may stand in the table, and how.
+// rule says how often a section may stand in the table, and how long it is.
 type rule struct {
-	kind   Kind
-	column uint16
-	widths []uint8
-	values uint64
-	least  int
-	most   int
+	kind        Kind
+	column      uint16
+	widths      []uint8
+	values      uint64
+	orFewer     bool
+	least, most int
 }
 
 // rules follow from the superblock.
@@ -97,14 +97,14 @@ func (s Superblock) rules() []rule {
 		ids = 1
 	}
 	return []rule{
-		{KindAdjacency, 0, []uint8{0}, s.Edges, 1, 1},
-		{KindIndex, ColFirstNode, []uint8{4, 8}, s.Blocks, 1, 1},
-		{KindIndex, ColFirstEdge, []uint8{4, 8}, s.Blocks, 1, 1},
-		{KindIndex, ColContIn, []uint8{2}, s.Blocks, 1, 1},
-		{KindIndex, ColContOut, []uint8{2}, s.Blocks, 1, 1},
-		{KindPresence, 0, []uint8{1}, presence, 0, 1},
-		{KindEdgeIDs, 0, []uint8{4, 8}, s.Edges, ids, ids},
-		{KindAttachments, 0, []uint8{1}, attachmentsMax, 0, 1},
+		{KindAdjacency, 0, []uint8{0}, s.Edges, false, 1, 1},
+		{KindIndex, ColFirstNode, []uint8{4, 8}, s.Blocks, false, 1, 1},
+		{KindIndex, ColFirstEdge, []uint8{4, 8}, s.Blocks, false, 1, 1},
+		{KindIndex, ColContIn, []uint8{2}, s.Blocks, false, 1, 1},
+		{KindIndex, ColContOut, []uint8{2}, s.Blocks, false, 1, 1},
+		{KindPresence, 0, []uint8{1}, presence, false, 0, 1},
+		{KindEdgeIDs, 0, []uint8{4, 8}, s.Edges, false, ids, ids},
+		{KindAttachments, 0, []uint8{1}, attachmentsMax, true, 0, 1},
 	}
 }
 
@@ -132,11 +132,8 @@ func (g *Graph) checkRule(r rule) error {
 			continue
 		}
 		n++
-		bad := s.Values != r.values
-		if r.kind == KindAttachments {
-			bad = s.Values > r.values
-		}
-		if bad || !slices.Contains(r.widths, s.Width) {
+		fits := s.Values == r.values || r.orFewer && s.Values < r.values
+		if !fits || !slices.Contains(r.widths, s.Width) {
 			return fmt.Errorf("section %v: %d values of %d bytes, the superblock asks for %d", s, s.Values, s.Width, r.values)
 		}
 	}
@@ -214,4 +211,41 @@ func (g *Graph) EdgeIDAt(b []byte, slot int) base.EdgeID {
 // ContentID computes the content id from the hasher that got all edge ids.
 func (g *Graph) ContentID(c *ContentHasher) base.Fingerprint {
 	return c.Sum(g.Superblock.Fingerprint, g.attachments)
+}
+
+// CheckRow compares an adjacency block with what the index says of it.
+func (g *Graph) CheckRow(no base.BlockNo, k Block) error {
+	want := g.Index.Row(no)
+	got := Row{k.Node(0), want.FirstEdge, uint64(k.Entries()), uint16(k.ContIn()), uint16(k.ContOut())}
+	if want != got {
+		return damage(0, "the block is not the one that the index describes", want, got).in(g.Name, g.SectionName(no), no)
+	}
+	return nil
+}
+
+// CheckPadding looks for bytes that are not zero behind what a block of any
+// section but the adjacency (see Block.Validate) holds.
+func (g *Graph) CheckPadding(no base.BlockNo, b []byte) error {
+	for at := g.usedBytes(no); at < binfmt.PayloadSize; at++ {
+		if b[at] != 0 {
+			return damage(at, "padding must be zero", 0, b[at]).in(g.Name, g.SectionName(no), no)
+		}
+	}
+	return nil
+}
+
+// usedBytes is where the zeros of a block begin. Of sections and features that
+// this package does not know it knows no zeros.
+func (g *Graph) usedBytes(no base.BlockNo) int {
+	s, ok := g.Table.At(no)
+	switch {
+	case no == 0 && g.Superblock.Compat == 0:
+		return superblockBytes
+	case no == 0 || ok && s.Width == 0:
+		return binfmt.PayloadSize
+	case !ok:
+		s = Section{First: g.Superblock.TableFirst, Width: tableEntryBytes, Values: g.Superblock.TableEntries}
+	}
+	per := uint64(binfmt.PerBlock(int(s.Width)))
+	return int(min(per, s.Values-uint64(no-s.First)*per)) * int(s.Width)
 }

@@ -147,7 +147,7 @@ func (x *Index) Locate(v base.NodeID) Span {
 	case x.contIn[b] == 0:
 		return Span{First: x.no(b), Last: x.no(b), Where: One}
 	}
-	first := b
+	first := 0
 	if v > 0 {
 		first = x.firstNode.above(uint64(v)-1, lo, b)
 	}
