@@ -1,0 +1,28 @@
+package blockcache
+
+import "unsafe"
+
+// memory is a stretch of zeroed bytes outside the Go heap, from which typed
+// regions are cut at the start and freed all at once at the end. What lies in
+// it holds no Go pointers.
+type memory struct {
+	rest []byte
+	free func() error
+}
+
+// align keeps regions on cache lines of their own.
+const align = 64
+
+// region is how many bytes carve takes for n values of type T.
+func region[T any](n int64) int64 {
+	var v T
+	return (n*int64(unsafe.Sizeof(v)) + align - 1) / align * align
+}
+
+// carve cuts n zero values of type T from m.
+func carve[T any](m *memory, n int) []T {
+	size := region[T](int64(n))
+	b := m.rest[:size]
+	m.rest = m.rest[size:]
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n)
+}

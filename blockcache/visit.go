@@ -1,0 +1,210 @@
+package blockcache
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/aether-ooc/aether-ooc/internal/base"
+	"github.com/aether-ooc/aether-ooc/internal/invariants"
+)
+
+// visit is the state of a Visit in progress.
+type visit struct {
+	ctx    context.Context
+	id     FileID
+	file   *file
+	blocks []base.BlockNo
+	fn     func(i int, b []byte) error
+	next   int   // the first block that was not asked for yet
+	err    error // why the visit is ending early
+	counts Counters
+}
+
+// Visit brings blocks (ascending, each once) of file f into memory and calls fn
+// for each, in whatever order they arrive, with the block's place i in the list
+// and its bytes b, which are pinned until fn returns and must not be written.
+//
+// fn runs on the caller's goroutine. It must not call Visit and must not wait
+// for another lane. Its first error ends the visit and is returned; so does the
+// context's. Then, and when a read or a check fails, fn is called no more, the
+// lane's own reads are awaited, blocks that arrive whole are kept, and every
+// pin is gone on return. A block whose read failed is read again by the next
+// visit.
+func (l *Lane) Visit(ctx context.Context, f FileID, blocks []base.BlockNo, fn func(i int, b []byte) error) error {
+	if l.broken != nil {
+		return l.broken
+	}
+	invariants.Check(l.visit.fn == nil, "Visit within a Visit")
+	l.visit = visit{ctx: ctx, id: f, file: l.cache.file(f), blocks: blocks, fn: fn}
+	for l.more() {
+		l.admit()
+		l.flush()
+		l.collect()
+		l.await()
+	}
+	return l.end()
+}
+
+func (l *Lane) end() error {
+	l.checkRest()
+	v := &l.visit
+	l.count(v.id, v.counts)
+	err := v.err
+	*v = visit{}
+	return err
+}
+
+// checkRest: after a visit the lane holds nothing.
+func (l *Lane) checkRest() {
+	if l.broken == nil {
+		invariants.Check(l.held() == 0 && l.flying == 0 && l.open == nil && l.mail.take() == noEntry,
+			"after a visit: %d blocks held, %d batches in flight", l.held(), l.flying)
+	}
+}
+
+func (l *Lane) more() bool {
+	return l.broken == nil && (l.wants() || l.held() > 0)
+}
+
+// wants: there are blocks still to ask for.
+func (l *Lane) wants() bool { return l.visit.err == nil && l.visit.next < len(l.visit.blocks) }
+
+// room: one more block may be asked for, whatever that leads to.
+func (l *Lane) room() bool { return len(l.idle) > 0 && (l.open != nil || len(l.spare) > 0) }
+
+// admit asks for blocks in order as long as there is room.
+func (l *Lane) admit() {
+	for l.wants() && l.room() {
+		if err := l.visit.ctx.Err(); err != nil {
+			l.stop(err)
+			return
+		}
+		l.visit.next++
+		l.ask(l.visit.next - 1)
+	}
+}
+
+// ask pins the i-th block of the visit, and deals with what that leads to.
+func (l *Lane) ask(i int) {
+	v := &l.visit
+	no := v.blocks[i]
+	invariants.Check(i == 0 || v.blocks[i-1] < no, "blocks out of order at %d", i)
+	if err := v.file.holds(no); err != nil {
+		l.stop(err)
+		return
+	}
+	k := keyOf(v.id, no)
+	e := l.reserve()
+	s, o := l.cache.acquire(k, e)
+	en := l.entry(e) // its next is no longer ours to write if it waits
+	en.slot, en.at, en.waiting = s, i, o == waiting
+	switch o {
+	case hit:
+		v.counts.Hits++
+		l.cache.policy.touch(k, s)
+		l.show(e)
+	case waiting:
+		v.counts.Waits++
+		l.cache.policy.touch(k, none)
+	case missing:
+		v.counts.Misses++
+		l.cache.policy.touch(k, none)
+		l.gather(no, e)
+	}
+}
+
+// collect looks at the blocks that other lanes have brought.
+func (l *Lane) collect() {
+	if l.broken != nil {
+		return
+	}
+	for e := l.mail.take(); e != noEntry; {
+		next := l.entry(e).next
+		l.finish(e)
+		e = next
+	}
+}
+
+// finish takes note of how the read for entry e ended and shows the block.
+func (l *Lane) finish(e entryNo) {
+	if err := l.cache.failure(l.entry(e).slot); err != nil {
+		l.stop(err)
+	}
+	l.show(e)
+}
+
+// show hands the block of entry e to fn, unless the visit is ending, and lets it
+// go.
+func (l *Lane) show(e entryNo) {
+	en := l.entry(e)
+	if l.visit.err == nil {
+		if err := l.visit.fn(en.at, l.cache.block(en.slot)); err != nil {
+			l.stop(err)
+		}
+	}
+	l.cache.unpin(en.slot)
+	l.release(e)
+}
+
+// await sleeps in the ring until a batch or mail has come, if there is nothing
+// else to do. All that was gathered has been flushed, so whoever waits for this
+// lane does not wait for its sleep.
+func (l *Lane) await() {
+	if l.broken != nil || l.held() == 0 || l.wants() && l.room() {
+		return
+	}
+	invariants.Check(l.open == nil, "a lane goes to sleep with reads gathered")
+	g, err := l.ring.Wait()
+	if g != nil {
+		l.complete(g.Tag.(*batch))
+	}
+	if err != nil {
+		l.breakDown(err)
+		return
+	}
+	if err := l.visit.ctx.Err(); err != nil {
+		l.stop(err)
+	}
+}
+
+// stop ends the visit early: fn is called no more, nothing more is asked for,
+// and the lane waits for no block of another's. What it was gathering is still
+// read, as others may wait for that.
+func (l *Lane) stop(err error) {
+	if l.visit.err != nil {
+		return
+	}
+	l.visit.err = err
+	for i := range l.window {
+		e := l.first + entryNo(i)
+		if l.window[i].waiting && l.cache.unwait(l.window[i].slot, e) {
+			l.cache.unpin(l.window[i].slot)
+			l.release(e)
+		}
+	}
+}
+
+// breakDown ends the lane: its ring has failed as a whole. Reads may still be
+// in flight, so their slots are lost until the cache closes; they count against
+// this lane's quota, which nobody needs any more.
+func (l *Lane) breakDown(err error) {
+	if l.broken != nil {
+		return
+	}
+	l.broken = fmt.Errorf("%w: %w; open the graph again", ErrRingBroken, err)
+	l.visit.err = nil
+	l.stop(l.broken)
+	for i := range l.batches {
+		for _, e := range l.batches[i].entries {
+			l.lose(e)
+		}
+	}
+	l.wakeOthers()
+	for i := range l.window {
+		if l.window[i].waiting { // its mail is on the way and will not be read
+			l.cache.unpin(l.window[i].slot)
+		}
+	}
+}
+
+func (l *Lane) lose(e entryNo) { l.post(l.cache.settle(l.entry(e).slot, lost, l.broken)) }
