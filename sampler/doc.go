@@ -1,0 +1,38 @@
+// Package sampler picks neighbours: seeds in, one sampled subgraph out, as
+// plain slices.
+//
+// # The way of a hop
+//
+//	frontier ──Locate──► Absent: no edge, no read
+//	(n_id[lo:hi])        One:    key (block, target)          ┐
+//	                     Many:   degree known: draw now,      ├─ sort ─► distinct blocks ─► Lane.Visit
+//	                             key (block, piece) for each  │                                 │ any order
+//	                             block that holds a pick      ┘                                 ▼
+//	                                                             One: find the list, draw. Many: the ranks are drawn
+//	                                                                     rank ─► (neighbour, edge), in the arena
+//	                                                                                            │
+//	Row, Col, EID  ◄──meet: neighbour ─► local id──  close up: frontier order, by prefix sum  ◄─┘
+//
+// Only the blocks that hold a pick are asked for: 10 picks of a list of a
+// million entries read at most 10 blocks. A hop is one Visit; how it is cut into
+// windows that fit the memory is the cache's business. Edge ids, when they are
+// wanted and stored, are one more Visit at the end.
+//
+// # Invariants
+//
+//  1. A draw depends on (batch key, hop, node, copy) alone and its place in the
+//     output on the frontier's order alone, so blocks may arrive in any order.
+//  2. The arena's places of a Many list hold ranks until its blocks arrive,
+//     neighbours afterwards. The places of a One list are made on arrival.
+//  3. A piece's ranks lie in one block, the one that its key names.
+//  4. Within a batch a node has one local id: the place of its first copy in
+//     n_id. Frontiers are ranges of n_id, so a target's local id is known.
+//
+// # Ownership and concurrency
+//
+// A Sampler belongs to its lane's thread. It keeps its scratch from batch to
+// batch, so that a steady stream of batches allocates nothing; scratch that one
+// huge batch has blown up is given back after a while (see keeper). Everything
+// is sized by the batch, nothing by the graph. The Subgraph is the caller's: its
+// slices are overwritten, and grown when they are too small.
+package sampler
