@@ -1,0 +1,56 @@
+"""Which share of the batches this process takes, asked at the moment that iteration starts."""
+
+import os
+import sys
+
+from aethergraph.errors import GraphMismatchError
+
+
+def resolve(rank: int | None, world_size: int | None) -> tuple[int, int]:
+    """(rank, world size): as given, else Ray Train's, else torchrun's (RANK, WORLD_SIZE), else (0, 1)."""
+    if rank is not None and world_size is not None:
+        return rank, world_size
+    return of_train_worker() or _of_torchrun() or (0, 1)
+
+
+def of_train_worker() -> tuple[int, int] | None:
+    """The rank and world size of a Ray Train worker; None elsewhere, without a word (also under Tune)."""
+    if "ray.train" not in sys.modules:  # a worker has imported it
+        return None
+    import ray.train
+    from ray.train.utils import _in_ray_train_worker
+
+    if not _in_ray_train_worker():
+        return None
+    context = ray.train.get_context()
+    return context.get_world_rank(), context.get_world_size()
+
+
+def check_given(rank: int | None, world_size: int | None) -> None:
+    """Raises ValueError when only one of the two is given."""
+    if (rank is None) != (world_size is None):
+        raise ValueError("rank, world_size: give both, or neither to have them found out")
+
+
+def check_same_graph(graph_path: str, fingerprint: str, rank: int) -> None:
+    """Raises GraphMismatchError when another worker of the process group opened another graph at the path.
+
+    The first to come leaves its fingerprint in the group's store; nobody waits for anybody.
+    """
+    distributed = sys.modules.get("torch.distributed")
+    if distributed is None or not (distributed.is_available() and distributed.is_initialized()):
+        return
+    store = distributed.distributed_c10d._get_default_store()
+    first = store.compare_set(f"aethergraph/{graph_path}", "", fingerprint).decode()
+    if first != fingerprint:
+        raise GraphMismatchError(
+            f"{graph_path} on rank {rank} has fingerprint {fingerprint}, on another rank {first}: "
+            "copy the same file to every machine"
+        )
+
+
+def _of_torchrun() -> tuple[int, int] | None:
+    rank, world_size = os.environ.get("RANK"), os.environ.get("WORLD_SIZE")
+    if rank is None or world_size is None:
+        return None
+    return int(rank), int(world_size)
