@@ -2,7 +2,6 @@ package ingest
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/aether-ooc/aether-ooc/internal/host"
 	"github.com/aether-ooc/aether-ooc/layout"
@@ -99,10 +98,18 @@ func workersOr(n int) int {
 	return min(n, maxWorkers)
 }
 
+// perRow is how many edges one row of the input can make.
+func (c Config) perRow() int64 {
+	if c.Undirected {
+		return 2
+	}
+	return 1
+}
+
 // maxID is the largest id that the input may name.
 func (c Config) maxID() uint64 {
 	if c.NumNodes > 0 {
 		return uint64(c.NumNodes) - 1
 	}
-	return math.MaxInt64 - 1 // the number of nodes must fit too
+	return uint64(maxNodeID)
 }

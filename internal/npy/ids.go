@@ -31,15 +31,15 @@ func (h Header) HoldsIDs() bool {
 }
 
 // DecodeIDs reads len(dst) values from src, which holds at least that many of
-// h's values. The error is a *BadID. HoldsIDs must be true.
-func (h Header) DecodeIDs(dst []base.NodeID, src []byte) error {
+// h's values; it stops at the first that is no id. HoldsIDs must be true.
+func (h Header) DecodeIDs(dst []base.NodeID, src []byte) *BadID {
 	if h.Size == 4 {
 		return h.decode32(dst, src)
 	}
 	return h.decode64(dst, src)
 }
 
-func (h Header) decode32(dst []base.NodeID, src []byte) error {
+func (h Header) decode32(dst []base.NodeID, src []byte) *BadID {
 	limit := uint32(math.MaxUint32)
 	if h.DType == "int32" {
 		limit = math.MaxInt32
@@ -57,7 +57,7 @@ func (h Header) decode32(dst []base.NodeID, src []byte) error {
 	return nil
 }
 
-func (h Header) decode64(dst []base.NodeID, src []byte) error {
+func (h Header) decode64(dst []base.NodeID, src []byte) *BadID {
 	for i := range dst {
 		v := binary.LittleEndian.Uint64(src[8*i:])
 		if h.BigEndian {
@@ -129,8 +129,7 @@ func (l *NodeList) take(h Header, at int64, ids []base.NodeID, buf []byte) error
 		}
 		return nil
 	}
-	if err := h.DecodeIDs(ids, buf); err != nil {
-		bad := err.(*BadID)
+	if bad := h.DecodeIDs(ids, buf); bad != nil {
 		bad.At += at
 		return fmt.Errorf("%w: %w", ErrFormat, bad)
 	}

@@ -1,0 +1,149 @@
+package ingest
+
+import (
+	"context"
+	"os"
+
+	"github.com/aether-ooc/aether-ooc/internal/base"
+	"github.com/aether-ooc/aether-ooc/layout"
+)
+
+// piece is how many neighbours or ids are handed to the Writer at once.
+const piece = 4096
+
+// write writes the graph of the sorted edges and its attachments, and puts
+// them in place.
+func write[T word](ctx context.Context, b *build, edges []edge[T]) error {
+	f, err := b.stage.create(b.c.Out)
+	if err != nil {
+		return err
+	}
+	c := b.writerConfig(isCanonical(edges, b.g.rows))
+	w, err := layout.NewWriter(f, c)
+	if err != nil {
+		return err
+	}
+	if err := writeLists(ctx, b, w, edges); err != nil {
+		return err
+	}
+	if c.EdgeIDs == layout.EdgeIDsInput {
+		if err := writeIDs(ctx, b, w, edges); err != nil {
+			return err
+		}
+	}
+	return b.seal(ctx, w, f)
+}
+
+// isCanonical tells whether the k-th edge is row k, so that ids go without
+// saying.
+func isCanonical[T word](edges []edge[T], rows int64) bool {
+	if int64(len(edges)) != rows {
+		return false
+	}
+	for k, e := range edges {
+		if e.row != T(k) {
+			return false
+		}
+	}
+	return true
+}
+
+func (b *build) writerConfig(canonical bool) layout.WriterConfig {
+	ids := b.c.EdgeIDs
+	if canonical && ids == layout.EdgeIDsInput {
+		ids = layout.EdgeIDsCanonical
+	}
+	b.res.EdgeIDs = ids.String()
+	return layout.WriterConfig{
+		Nodes: b.g.nodes(), InputEdges: uint64(b.g.rows), Direction: b.c.Direction, EdgeIDs: ids,
+		Undirected: b.c.Undirected, Dedup: b.c.Dedup, NoLoops: b.c.DropSelfLoops,
+	}
+}
+
+// writeLists cuts the edges into lists, long ones into pieces.
+func writeLists[T word](ctx context.Context, b *build, w *layout.Writer, edges []edge[T]) error {
+	var buf [piece]base.NodeID
+	reported := 0
+	for i := 0; i < len(edges); {
+		v, n := edges[i].list, 0
+		for n < piece && i < len(edges) && edges[i].list == v {
+			buf[n] = base.NodeID(edges[i].nbr)
+			n, i = n+1, i+1
+		}
+		if err := w.List(base.NodeID(v), buf[:n]); err != nil {
+			return err
+		}
+		if i-reported >= 1<<20 {
+			reported = i
+			b.c.Progress("write lists", int64(i), int64(len(edges)))
+			if err := context.Cause(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func writeIDs[T word](ctx context.Context, b *build, w *layout.Writer, edges []edge[T]) error {
+	var buf [piece]base.EdgeID
+	for i := 0; i < len(edges); {
+		n := min(piece, len(edges)-i)
+		for k := range n {
+			buf[k] = base.EdgeID(edges[i+k].row)
+		}
+		if err := w.EdgeIDs(buf[:n]); err != nil {
+			return err
+		}
+		if i += n; i%(1<<20) == 0 {
+			b.c.Progress("write edge ids", int64(i), int64(len(edges)))
+			if err := context.Cause(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// seal adds the attachments, ends the graph and renames all into place.
+func (b *build) seal(ctx context.Context, w *layout.Writer, f *os.File) error {
+	fp, err := w.Fingerprint()
+	if err != nil {
+		return err
+	}
+	list, err := b.attach(ctx, fp)
+	if err != nil {
+		return err
+	}
+	sb, err := w.Finish(list)
+	if err != nil {
+		return err
+	}
+	b.res.Nodes, b.res.Edges, b.res.GraphBytes = int64(sb.Nodes), int64(sb.Edges), int64(sb.FileLength)
+	b.res.Fingerprint, b.res.ContentID = sb.Fingerprint.String(), sb.ContentID.String()
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	b.c.Progress("sync", 0, 0)
+	return b.stage.commit()
+}
+
+func (b *build) attach(ctx context.Context, fp base.Fingerprint) ([]layout.Attachment, error) {
+	total, done := int64(0), int64(0)
+	for _, a := range b.att {
+		total += a.h.Bytes()
+	}
+	var list []layout.Attachment
+	for _, a := range b.att {
+		err := a.place(b.stage, fp, func(n int) error {
+			done += int64(n)
+			b.c.Progress("copy", done, total)
+			return context.Cause(ctx)
+		})
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, a.Attachment)
+		b.res.AttachmentBytes += int64(a.Bytes)
+	}
+	return list, nil
+}
