@@ -115,7 +115,6 @@ func readList(t testing.TB, g *Graph, f *memFile, v base.NodeID) (ns []base.Node
 		return nil, nil
 	}
 	for no := s.First; no <= s.Last; no++ {
-		require.NoError(t, g.CheckBlock(no, f.block(no)))
 		k, err := ViewBlock(f.block(no))
 		require.NoError(t, err)
 		l := k.Find(v)
@@ -123,9 +122,8 @@ func readList(t testing.TB, g *Graph, f *memFile, v base.NodeID) (ns []base.Node
 			lo, hi := g.Index.Ranks(s, no)
 			require.EqualValues(t, len(ns), lo, "first rank of block %d", no)
 			require.EqualValues(t, l.Len(), hi-lo, "ranks of block %d", no)
-			for rank := lo; rank < hi; rank += max(1, hi-lo-1) {
-				require.Equal(t, no, g.Index.RankBlock(s, rank))
-			}
+			require.Equal(t, no, g.Index.RankBlock(s, lo))
+			require.Equal(t, no, g.Index.RankBlock(s, hi-1))
 		}
 		for i := range l.Len() {
 			ns = append(ns, l.At(i))
@@ -142,13 +140,21 @@ func readList(t testing.TB, g *Graph, f *memFile, v base.NodeID) (ns []base.Node
 func requireSame(t testing.TB, f *memFile, g *Graph, l lists, vs []base.NodeID) {
 	t.Helper()
 	for _, v := range vs {
-		ns, _ := readList(t, g, f, v)
-		if len(l[v]) == 0 {
-			require.Empty(t, ns, "node %d", v)
-		} else {
-			require.Equal(t, l[v], ns, "node %d", v)
+		if ns, _ := readList(t, g, f, v); !slices.Equal(ns, l[v]) {
+			t.Fatalf("node %d: %d neighbours, want %d", v, len(ns), len(l[v]))
 		}
 	}
+}
+
+// cheapLists is randomLists for tests in which only degrees matter.
+func cheapLists(r *rand.Rand, nodes uint64, share float64, degree func() int) lists {
+	zeros, l := make([]base.NodeID, 1<<16), lists{}
+	for v := range nodes {
+		if r.Float64() < share {
+			l[base.NodeID(v)] = zeros[:degree()]
+		}
+	}
+	return l
 }
 
 func allNodes(n uint64) []base.NodeID {
@@ -264,7 +270,7 @@ func TestSharesStayWithinTheirPromise(t *testing.T) {
 	} {
 		for _, mode := range []EdgeIDMode{EdgeIDsStored, EdgeIDsInput} {
 			t.Run(fmt.Sprint(c.name, ", ids ", mode), func(t *testing.T) {
-				l := randomLists(r, c.nodes, c.share, c.degree)
+				l := cheapLists(r, c.nodes, c.share, c.degree)
 				var ids []base.EdgeID
 				if mode == EdgeIDsInput {
 					ids = make([]base.EdgeID, l.edges())
