@@ -1,0 +1,56 @@
+package engine
+
+import "sort"
+
+// Budget is how Options.Memory is divided, in bytes.
+type Budget struct {
+	Memory  int64 `json:"memory_bytes"`  // the whole
+	Index   int64 `json:"index_bytes"`   // the graph's block index and the checksums of the files beside it
+	Lanes   int64 `json:"lanes_bytes"`   // rings and scratch
+	Cache   int64 `json:"cache_bytes"`   // the arena, its tables, the policy's own heap
+	Batches int64 `json:"batches_bytes"` // batches being made, waiting, and kept for reuse
+	Slots   int   `json:"cache_slots"`   // blocks that the cache holds
+}
+
+const (
+	minSlotsPerLane = 64        // a window that still keeps a ring busy
+	batchesPerLane  = 128 << 20 // what a lane's batches may take without asking whether the cache needs it more
+	maxMemory       = 1 << 52
+)
+
+// demand is what a graph and the options ask of a budget before it is divided.
+type demand struct {
+	index     int64                 // bytes, whatever the budget
+	perLane   int64                 // bytes
+	lanes     int                   //
+	blocks    int64                 // in all files: more slots are of no use
+	footprint func(slots int) int64 // bytes of a cache
+}
+
+// divide splits a budget: index and lanes take what they need, batches a quarter
+// of the rest, the cache what remains. Reports false when that is too little for
+// the lanes to work.
+func (d demand) divide(memory int64) (Budget, bool) {
+	b := Budget{Memory: memory, Index: d.index, Lanes: int64(d.lanes) * d.perLane}
+	rest := memory - b.Index - b.Lanes
+	b.Batches = max(0, min(rest/4, max(int64(d.lanes)*batchesPerLane, rest/16)))
+	least := d.lanes * minSlotsPerLane
+	most := max(least, int(min(d.blocks, rest/(1<<12))))
+	b.Slots = sort.Search(most, func(n int) bool { return d.footprint(n+1) > rest-b.Batches })
+	if b.Slots < least {
+		return b, false
+	}
+	b.Cache = d.footprint(b.Slots)
+	if b.Slots == most { // every block has its slot: the rest is the batches'
+		b.Batches = rest - b.Cache
+	}
+	return b, true
+}
+
+// least is the smallest budget whose division is good.
+func (d demand) least(good func(Budget) bool) int64 {
+	return int64(sort.Search(maxMemory, func(memory int) bool {
+		b, ok := d.divide(int64(memory))
+		return ok && good(b)
+	}))
+}

@@ -1,0 +1,4 @@
+package engine
+
+// SeedHash is the hash that Sample documents.
+var SeedHash = seedHash

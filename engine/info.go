@@ -1,0 +1,172 @@
+package engine
+
+import (
+	"math/bits"
+
+	"github.com/aether-ooc/aether-ooc/blockcache"
+	"github.com/aether-ooc/aether-ooc/internal/rng"
+	"github.com/aether-ooc/aether-ooc/layout"
+	"github.com/aether-ooc/aether-ooc/uring"
+)
+
+// Info says what is open and how. It does not change while the engine is open,
+// but for Direct, which a filesystem may take back at the first read.
+type Info struct {
+	Path        string      `json:"path"`
+	Bytes       int64       `json:"file_bytes"`
+	Nodes       uint64      `json:"nodes"`
+	Edges       uint64      `json:"edges"`
+	Blocks      uint64      `json:"adjacency_blocks"`
+	Direction   string      `json:"direction"`
+	Undirected  bool        `json:"undirected"`
+	EdgeIDs     string      `json:"edge_ids"`     // "input", "canonical" or "stored", see layout.EdgeIDMode
+	Fingerprint string      `json:"fingerprint"`  // 32 hexadecimal digits
+	ContentID   string      `json:"content_id"`   //
+	Features    *TableInfo  `json:"features"`     // nil: the graph has none
+	Attrs       []TableInfo `json:"node_attrs"`   // by name
+	Generator   string      `json:"generator"`    //
+	GenVersion  int         `json:"gen_version"`  //
+	Backend     string      `json:"backend"`      // "uring" or "pread": what is in use
+	Direct      bool        `json:"direct"`       // reads go past the page cache
+	Policy      string      `json:"cache_policy"` //
+	Lanes       int         `json:"lanes"`        //
+	Depth       int         `json:"depth"`        // reads that one lane keeps in flight at most
+	Budget      Budget      `json:"budget"`       //
+}
+
+// TableInfo describes features or a node attribute.
+type TableInfo struct {
+	Name  string `json:"name"`
+	Path  string `json:"path"`
+	Dim   int64  `json:"dim"`   // values in a row; 0: one axis
+	DType string `json:"dtype"` // in NumPy's words, or "bfloat16"
+}
+
+// Info may be called at any time, after Close too.
+func (e *Engine) Info() Info {
+	s := e.graph.Superblock
+	ring := e.lanes[0].ring.Stats()
+	i := Info{
+		Path: e.path, Bytes: e.files[0].Size(), Nodes: s.Nodes, Edges: s.Edges, Blocks: s.Blocks,
+		Direction: s.Direction.String(), Undirected: s.Undirected, EdgeIDs: s.EdgeIDs.String(),
+		Fingerprint: s.Fingerprint.String(), ContentID: s.ContentID.String(),
+		Generator: rng.Name, GenVersion: rng.Version,
+		Backend: ring.Backend, Direct: true, Policy: e.options.Policy,
+		Lanes: len(e.lanes), Depth: ring.Depth, Budget: e.budget, Attrs: []TableInfo{},
+	}
+	if i.Policy == "" {
+		i.Policy = blockcache.PolicyRistretto
+	}
+	for _, f := range e.files {
+		i.Direct = i.Direct && f.Direct()
+	}
+	if e.features != nil {
+		x := e.features.info()
+		i.Features = &x
+	}
+	for _, t := range e.attrs {
+		i.Attrs = append(i.Attrs, t.info())
+	}
+	return i
+}
+
+// Stats is what an engine has done since it was opened, up to the last batch
+// that each lane has finished.
+type Stats struct {
+	Work
+	Total      IO            `json:"total"`      // of all files
+	Graph      IO            `json:"graph"`      // of graph.bin: adjacency and edge ids
+	Features   IO            `json:"features"`   //
+	Attrs      map[string]IO `json:"node_attrs"` // by name
+	Evictions  int64         `json:"evictions"`  // of the cache
+	Rejected   int64         `json:"rejected"`   // blocks that its policy declined to keep
+	Ring       uring.Stats   `json:"ring"`       // of all lanes together; Depth is their sum
+	Beyond     int64         `json:"beyond_budget_batches"`
+	LargestMem int64         `json:"largest_batch_bytes"` // memory of the largest batch made
+}
+
+// Work is what lanes have made.
+type Work struct {
+	Batches      int64 `json:"batches"`
+	Seeds        int64 `json:"seeds"`
+	SampledNodes int64 `json:"sampled_nodes"` // the seeds included
+	SampledEdges int64 `json:"sampled_edges"`
+	UsedBytes    int64 `json:"used_bytes"` // what the batches needed: an entry for each edge, its id if asked for, the rows
+}
+
+// IO is what came of the blocks that batches asked for.
+type IO struct {
+	Asked     int64 `json:"blocks_asked"`
+	Hits      int64 `json:"hits"`
+	Waits     int64 `json:"waits"` // another lane was reading the block
+	Misses    int64 `json:"misses"`
+	Reads     int64 `json:"reads"`
+	ReadBytes int64 `json:"read_bytes"`
+}
+
+func ioOf(c blockcache.Counters) IO {
+	return IO{Asked: c.Asked(), Hits: c.Hits, Waits: c.Waits, Misses: c.Misses, Reads: c.Reads, ReadBytes: c.BytesRead}
+}
+
+// HitRatio is the part of the blocks asked for that needed no read; 0 when none
+// was asked for.
+func (io IO) HitRatio() float64 { return ratio(io.Asked-io.Misses, io.Asked) }
+
+// ReadAmplification is bytes read for each byte used; 0 when none was used.
+func (s Stats) ReadAmplification() float64 { return ratio(s.Total.ReadBytes, s.UsedBytes) }
+
+// BlocksPerEdge is blocks asked for by each sampled edge.
+func (s Stats) BlocksPerEdge() float64 { return ratio(s.Total.Asked, s.SampledEdges) }
+
+func ratio(a, b int64) float64 {
+	if b == 0 {
+		return 0
+	}
+	return float64(a) / float64(b)
+}
+
+// Stats may be called at any time, after Close too.
+func (e *Engine) Stats() Stats {
+	c := e.cache.Stats()
+	s := Stats{Total: ioOf(c.Counters), Evictions: c.Evictions, Rejected: c.Rejected, Attrs: map[string]IO{}}
+	of := func(f blockcache.FileID) IO {
+		if int(f) < len(c.Files) {
+			return ioOf(c.Files[f])
+		}
+		return IO{}
+	}
+	s.Graph = of(e.adjacency)
+	if e.features != nil {
+		s.Features = of(e.features.file)
+	}
+	for _, t := range e.attrs {
+		s.Attrs[t.name] = of(t.file)
+	}
+	for _, l := range e.lanes {
+		s.Work = s.Work.add(l.done())
+		s.Ring = s.Ring.Add(l.ring.Stats())
+	}
+	s.Beyond, s.LargestMem = e.sched.extremes()
+	return s
+}
+
+func (w Work) add(o Work) Work {
+	return Work{w.Batches + o.Batches, w.Seeds + o.Seeds, w.SampledNodes + o.SampledNodes,
+		w.SampledEdges + o.SampledEdges, w.UsedBytes + o.UsedBytes}
+}
+
+// workOf counts one batch.
+func (e *Engine) workOf(q *query, b *Batch) Work {
+	nodes, edges := int64(len(b.NID)), int64(len(b.Row))
+	used := edges*e.entryBytes() + nodes*q.rowBytes()
+	if q.spec.EdgeIDs {
+		ids, _ := e.graph.Table.Find(layout.KindEdgeIDs, 0, 0)
+		used += edges * int64(ids.Width)
+	}
+	return Work{Batches: 1, Seeds: int64(b.Seeds), SampledNodes: nodes, SampledEdges: edges, UsedBytes: used}
+}
+
+// entryBytes is the width of an adjacency entry in the plain encoding.
+func (e *Engine) entryBytes() int64 {
+	return int64(max(1, bits.Len64(max(1, e.graph.Superblock.Nodes)-1)+7) / 8)
+}

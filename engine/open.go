@@ -1,0 +1,169 @@
+package engine
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+
+	"github.com/aether-ooc/aether-ooc/blockcache"
+	"github.com/aether-ooc/aether-ooc/internal/base"
+	"github.com/aether-ooc/aether-ooc/layout"
+	"github.com/aether-ooc/aether-ooc/sampler"
+	"github.com/aether-ooc/aether-ooc/uring"
+)
+
+// Open opens the graph at path and the files that build left beside it, and
+// starts the lanes. It fails with ErrOverBudget, and says what the least is, when
+// the budget is too small; with a *layout.CorruptError when what it reads is
+// damaged.
+func Open(path string, o Options) (*Engine, error) {
+	o, err := o.complete()
+	if err != nil {
+		return nil, err
+	}
+	e := &Engine{path: path, options: o}
+	for _, step := range []func() error{e.openGraph, e.openTables, e.divide, e.openCache, e.startLanes} {
+		if err := step(); err != nil {
+			_ = e.Close()
+			return nil, err
+		}
+	}
+	return e, nil
+}
+
+func (e *Engine) openFile(path string) (*uring.File, error) {
+	f, err := uring.OpenFile(path, e.options.mode())
+	if err != nil {
+		return nil, err
+	}
+	e.files = append(e.files, f)
+	return f, nil
+}
+
+func (e *Engine) openGraph() error {
+	f, err := e.openFile(e.path)
+	if err != nil {
+		return fmt.Errorf("engine: opening the graph: %w", err)
+	}
+	if e.graph, err = layout.OpenGraph(f, f.Size(), e.path); err != nil {
+		return fmt.Errorf("engine: opening the graph: %w", err)
+	}
+	return nil
+}
+
+const (
+	ringReadBytes = 512      // what a ring holds for each read of its depth
+	laneBytes     = 96 << 10 // a lane's window lists and small change
+)
+
+// divide settles lanes and budget.
+func (e *Engine) divide() error {
+	o := e.options
+	e.demand = demand{index: e.graph.Index.Bytes(), lanes: o.Lanes, footprint: e.footprint}
+	for _, t := range e.tables() {
+		e.demand.index += t.source.Bytes()
+	}
+	for _, f := range e.files {
+		e.demand.blocks += (f.Size() + base.BlockSize - 1) / base.BlockSize
+	}
+	depth := o.Depth
+	if depth == 0 {
+		depth = uring.DefaultDepth
+	}
+	e.demand.perLane = laneBytes + int64(depth)*ringReadBytes
+	fits := false
+	if o.Lanes > 0 {
+		e.budget, fits = e.demand.divide(o.Memory)
+	}
+	for lanes := runtime.GOMAXPROCS(0); o.Lanes == 0 && lanes > 0 && !fits; lanes /= 2 {
+		e.demand.lanes = lanes
+		e.budget, fits = e.demand.divide(o.Memory)
+	}
+	if !fits {
+		return e.overBudget("the graph", func(Budget) bool { return true })
+	}
+	return nil
+}
+
+// overBudget says what would do.
+func (e *Engine) overBudget(what string, good func(Budget) bool) error {
+	return &BudgetError{What: what, Memory: e.options.Memory, Least: e.demand.least(good), Lanes: e.demand.lanes}
+}
+
+func (e *Engine) cacheConfig(slots int) blockcache.Config {
+	return blockcache.Config{Slots: slots, Lanes: e.demand.lanes, Policy: e.options.Policy,
+		Depth: e.options.Depth, MergeAdjacent: e.options.MergeAdjacent}
+}
+
+func (e *Engine) footprint(slots int) int64 { return blockcache.Footprint(e.cacheConfig(slots)) }
+
+func (e *Engine) openCache() (err error) {
+	if e.cache, err = blockcache.New(e.cacheConfig(e.budget.Slots)); err != nil {
+		return fmt.Errorf("engine: making the block cache: %w", err)
+	}
+	e.adjacency = e.cache.AddFile(e.files[0], e.graph.CheckBlock)
+	for _, t := range e.tables() {
+		_ = t
+	}
+	e.sched = newScheduler(int64(e.demand.lanes)+lookAhead, e.budget.Batches)
+	return nil
+}
+
+// lookAhead is how many batches beyond one for each lane a stream may have under
+// way or waiting.
+const lookAhead = 2
+
+// query checks a request and works out what its batches need.
+func (e *Engine) query(r Request) (*query, error) {
+	s := e.graph.Superblock
+	q := &query{request: r, spec: sampler.Spec{Fanouts: r.Fanouts, Replace: r.Replace, EdgeIDs: r.EdgeIDs}}
+	if len(r.Fanouts) == 0 {
+		return nil, bad("Fanouts", "empty", "give the number of neighbours to draw at each hop, such as 25, 10; -1 takes all")
+	}
+	if err := q.spec.Validate(); err != nil {
+		return nil, &RequestError{Field: "Fanouts", Value: r.Fanouts, Why: err.Error(), Err: err}
+	}
+	var err error
+	if q.plan, err = newPlan(r, s.Fingerprint, s.Nodes); err != nil {
+		return nil, err
+	}
+	if q.tables, err = e.choose(r); err != nil {
+		return nil, err
+	}
+	return q, e.checkRoom(q)
+}
+
+// checkRoom refuses batches that cannot fit whatever sampling finds: the seeds
+// and their rows alone are too large.
+func (e *Engine) checkRoom(q *query) error {
+	seeds := int64(min(q.size, q.seeds))
+	if certain := seeds * (seedBytes + nodeBytes + q.rowBytes()); certain > e.budget.Batches {
+		return e.overBudget(fmt.Sprintf("a batch of %d seeds, at least %d bytes with their rows,", seeds, certain),
+			func(b Budget) bool { return b.Batches >= certain })
+	}
+	return nil
+}
+
+const (
+	seedBytes = 8 // in InputID
+	nodeBytes = 8 // in NID
+)
+
+// rowBytes is what each node of a batch adds in features and attributes.
+func (q *query) rowBytes() (n int64) {
+	for _, t := range q.tables {
+		if t != nil {
+			n += t.source.RowBytes()
+		}
+	}
+	return n
+}
+
+// estimate is the most that a batch of q can take, its lane's scratch included.
+func (e *Engine) estimate(q *query) int64 {
+	s := e.graph.Superblock
+	seeds := min(q.size, q.seeds)
+	b := q.spec.Bound(int(seeds), s.Nodes, s.Edges)
+	most := float64(b.ResultBytes) + float64(b.ScratchBytes) + float64(seeds)*seedBytes + float64(b.Nodes)*float64(q.rowBytes())
+	return int64(min(most, math.MaxInt64/4))
+}

@@ -1,0 +1,99 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/aether-ooc/aether-ooc/blockcache"
+	"github.com/aether-ooc/aether-ooc/internal/host"
+	"github.com/aether-ooc/aether-ooc/uring"
+)
+
+// ErrClosed is what the calls of a closed engine return, and what ends the
+// iterators that run when it closes.
+var ErrClosed = errors.New("engine: closed")
+
+// ErrOverBudget marks a memory budget that is too small for the graph or for a
+// request. Errors that wrap it say what the least is. It is blockcache's.
+var ErrOverBudget = blockcache.ErrOverBudget
+
+// BudgetError is an ErrOverBudget with its figures.
+type BudgetError struct {
+	What          string // what needs more
+	Memory, Least int64  // the budget, and the smallest that would do
+	Lanes         int    // with so many
+}
+
+func (e *BudgetError) Error() string {
+	return fmt.Sprintf("engine: %s needs a memory budget of at least %d bytes (%s) with %d lanes, and has %d (%s); raise Options.Memory",
+		e.What, e.Least, humanize.IBytes(uint64(e.Least)), e.Lanes, e.Memory, humanize.IBytes(uint64(e.Memory)))
+}
+
+// Unwrap makes errors.Is(err, ErrOverBudget) true.
+func (e *BudgetError) Unwrap() error { return ErrOverBudget }
+
+// Options say how an engine works; what it answers does not depend on them. The
+// zero value is a good one.
+type Options struct {
+	// Memory is the budget in bytes; 0: a quarter of what the machine and the
+	// control group allow. See the package comment for what it bounds.
+	Memory int64
+
+	// Lanes is how many batches are made at once; 0: as many as GOMAXPROCS,
+	// or fewer where the budget is too small for them.
+	Lanes int
+
+	// Depth is how many reads a lane keeps in flight at most; 0: the
+	// default of the ring.
+	Depth int
+
+	// MergeAdjacent is how many consecutive missing blocks may become one
+	// read; 0: the default of the cache.
+	MergeAdjacent int
+
+	Backend string // "auto" (default), "uring" or "pread"; see uring.Config
+	Policy  string // what the cache keeps: "ristretto" (default), "clock"; see blockcache.Config
+
+	// Buffered reads through the page cache, which is then memory beyond the
+	// budget. By default files are opened with O_DIRECT, where possible.
+	Buffered bool
+
+	// Features is the path of a .npy with a row for each node, in place of
+	// the features that build left beside the graph.
+	Features string
+
+	Log *slog.Logger // warnings; nil: slog.Default
+}
+
+// complete fills in the defaults, except that of Lanes, which needs the graph.
+func (o Options) complete() (Options, error) {
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	for _, f := range []struct {
+		name  string
+		value int64
+	}{{"Memory", o.Memory}, {"Lanes", int64(o.Lanes)}, {"Depth", int64(o.Depth)}, {"MergeAdjacent", int64(o.MergeAdjacent)}} {
+		if f.value < 0 {
+			return o, fmt.Errorf("engine: Options.%s is %d: give 0 for the default, or more", f.name, f.value)
+		}
+	}
+	if o.Memory == 0 {
+		limit, err := host.MemoryLimit()
+		if err != nil {
+			return o, fmt.Errorf("engine: Options.Memory is 0 and the machine's memory is not known; give a budget: %w", err)
+		}
+		o.Memory = limit / 4
+	}
+	return o, nil
+}
+
+func (o Options) mode() uring.Mode {
+	if o.Buffered {
+		return uring.Buffered
+	}
+	return uring.Direct
+}
