@@ -1,0 +1,86 @@
+//go:build linux
+
+package uring
+
+import "math/bits"
+
+// DepthBuckets is the length of Stats.DepthHist.
+const DepthBuckets = 16
+
+// Stats is what a ring has done since it was opened.
+type Stats struct {
+	Backend string // "uring", "pread", …
+	Depth   int    // the most reads that may be under way
+
+	// What the kernel granted; all false for pread.
+	SingleIssuer, DeferTaskrun, FixedFiles, FixedBuffers bool
+
+	Groups   int64 // returned
+	Reads    int64 // done, whether well or not
+	Errors   int64 // those with an error
+	Bytes    int64 // read
+	Attempts int64 // sent to the device: Reads, and what was continued or repeated
+	Syscalls int64
+	Wakes    int64 // Waits that returned because of a Wake
+
+	// DepthHist counts attempts by how many were under way, themselves included,
+	// just before they completed: bucket b counts depths of 2^(b-1)+1 … 2^b.
+	DepthHist [DepthBuckets]int64
+	DepthSum  int64 // of the same depths
+}
+
+// MeanDepth is the depth that was achieved: the mean of DepthHist's depths.
+func (s Stats) MeanDepth() float64 {
+	var n int64
+	for _, k := range s.DepthHist {
+		n += k
+	}
+	return ratio(s.DepthSum, n)
+}
+
+// ReadsPerSyscall is how many attempts a system call carried on average.
+func (s Stats) ReadsPerSyscall() float64 { return ratio(s.Attempts, s.Syscalls) }
+
+func ratio(a, b int64) float64 {
+	if b == 0 {
+		return 0
+	}
+	return float64(a) / float64(b)
+}
+
+// Add sums up rings. What they were granted is true if it is for both.
+func (s Stats) Add(o Stats) Stats {
+	if s.Backend == "" {
+		return o
+	}
+	s.Depth += o.Depth
+	s.SingleIssuer = s.SingleIssuer && o.SingleIssuer
+	s.DeferTaskrun = s.DeferTaskrun && o.DeferTaskrun
+	s.FixedFiles = s.FixedFiles && o.FixedFiles
+	s.FixedBuffers = s.FixedBuffers && o.FixedBuffers
+	s.Groups += o.Groups
+	s.Reads += o.Reads
+	s.Errors += o.Errors
+	s.Bytes += o.Bytes
+	s.Attempts += o.Attempts
+	s.Syscalls += o.Syscalls
+	s.Wakes += o.Wakes
+	for b := range s.DepthHist {
+		s.DepthHist[b] += o.DepthHist[b]
+	}
+	s.DepthSum += o.DepthSum
+	return s
+}
+
+func (s *Stats) atDepth(d int) {
+	s.DepthHist[bits.Len(uint(d-1))]++
+	s.DepthSum += int64(d)
+}
+
+func (s *Stats) count(r *Read) {
+	s.Reads++
+	s.Bytes += int64(r.N)
+	if r.Err != nil {
+		s.Errors++
+	}
+}
