@@ -1,3 +1,5 @@
+//go:build linux
+
 package ingest
 
 // What a build holds besides its edges: the program, the Writer's buffers and

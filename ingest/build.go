@@ -1,3 +1,5 @@
+//go:build linux
+
 package ingest
 
 import (
@@ -107,8 +109,11 @@ func (b *build) gather(ctx context.Context) error {
 	if b.g, err = newGatherer(b.c, bound); err != nil {
 		return err
 	}
+	t := b.ticker(ctx, "read", b.in.bytes)
 	err = b.in.each(ctx, func(batch *batch) error {
-		b.c.Progress("read", b.in.position(), b.in.bytes)
+		if err := t.step(b.in.position()); err != nil {
+			return err
+		}
 		return b.g.add(batch)
 	})
 	if err != nil {

@@ -1,8 +1,11 @@
+//go:build linux
+
 package ingest
 
 import (
+	"math"
+
 	"github.com/aether-ooc/aether-ooc/internal/base"
-	"github.com/aether-ooc/aether-ooc/internal/rng"
 )
 
 // The chances of an edge to fall into the four quarters of the adjacency
@@ -13,40 +16,59 @@ const (
 	upToC = 95 << 32 / 100
 )
 
-const (
-	rmatTag     = 0x726d6174 // "rmat"
-	scrambleTag = 0x73637262 // "scrb"
-)
-
 // kronecker is an RMAT graph (Chakrabarti, Zhan, Faloutsos: "R-MAT: A Recursive
 // Model for Graph Mining", SDM 2004) of which any edge can be had by its number.
+// Each level of an edge takes half a word.
 type kronecker struct {
-	scale int
-	key   rng.Key
-	names scrambler
+	scale   int
+	perEdge uint64 // words
+	words   splitMix
+	names   scrambler
 }
 
 func newKronecker(scale int, seed uint64) *kronecker {
-	key := rng.Key{uint32(seed), uint32(seed >> 32)}
-	return &kronecker{scale: scale, key: key, names: newScrambler(scale, key)}
+	return &kronecker{
+		scale: scale, perEdge: uint64(scale+1) / 2,
+		words: splitMix(mix(seed)), names: newScrambler(scale, splitMix(mix(^seed))),
+	}
 }
 
-// edge is the i-th edge. Level l uses word l mod 4 of the generator's block
-// l div 4 for that edge.
+// edge is the i-th edge: its levels take words i · perEdge and on, the lower
+// half of each first.
 func (k *kronecker) edge(i uint64) (src, dst base.NodeID) {
 	var s, d uint64
-	for level := 0; level < k.scale; level += 4 {
-		words := rng.Philox([4]uint32{uint32(i), uint32(i >> 32), uint32(level / 4), rmatTag}, k.key)
-		for _, w := range words[:min(4, k.scale-level)] {
-			a, b, c := reaches(w, upToA), reaches(w, upToB), reaches(w, upToC)
-			s, d = s<<1|b, d<<1|(a^b^c)
+	at := i * k.perEdge
+	for level := 0; level < k.scale; level += 2 {
+		w := k.words.at(at)
+		at++
+		s, d = descend(s, d, w&math.MaxUint32)
+		if level+1 < k.scale {
+			s, d = descend(s, d, w>>32)
 		}
 	}
 	return k.names.scramble(s), k.names.scramble(d)
 }
 
+// descend chooses a quarter: d's bit is set in b and in d, s's in c and in d.
+func descend(s, d, w uint64) (uint64, uint64) {
+	a, b, c := reaches(w, upToA), reaches(w, upToB), reaches(w, upToC)
+	return s<<1 | b, d<<1 | (a ^ b ^ c)
+}
+
 // reaches is 1 if w ≥ limit, without a branch that could be mispredicted.
-func reaches(w uint32, limit uint64) uint64 { return 1 - (uint64(w)-limit)>>63 }
+func reaches(w, limit uint64) uint64 { return 1 - (w-limit)>>63 }
+
+// splitMix is SplitMix64 (Steele, Lea, Flood: "Fast Splittable Pseudorandom
+// Number Generators", OOPSLA 2014), whose n-th word needs no word before it.
+type splitMix uint64
+
+func (s splitMix) at(n uint64) uint64 { return mix(uint64(s) + (n+1)*0x9e3779b97f4a7c15) }
+
+func mix(z uint64) uint64 {
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}
 
 // scrambler is a seeded bijection on numbers of a few bits, without which the
 // hubs of an RMAT graph would have the lowest ids. Every step can be undone:
@@ -57,12 +79,11 @@ type scrambler struct {
 	mul, add [3]uint64
 }
 
-func newScrambler(width int, key rng.Key) scrambler {
+func newScrambler(width int, words splitMix) scrambler {
 	s := scrambler{mask: 1<<uint(width) - 1, half: max(1, uint(width+1)/2)}
 	for i := range s.mul {
-		w := rng.Philox([4]uint32{uint32(i), 0, 0, scrambleTag}, key)
-		s.mul[i] = (uint64(w[0])<<32 | uint64(w[1])) | 1
-		s.add[i] = uint64(w[2])<<32 | uint64(w[3])
+		s.mul[i] = words.at(uint64(2*i)) | 1
+		s.add[i] = words.at(uint64(2*i + 1))
 	}
 	return s
 }

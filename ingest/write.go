@@ -1,3 +1,5 @@
+//go:build linux
+
 package ingest
 
 import (
@@ -60,11 +62,18 @@ func (b *build) writerConfig(canonical bool) layout.WriterConfig {
 	}
 }
 
+func (b *build) ticker(ctx context.Context, phase string, total int64) *ticker {
+	return &ticker{ctx: ctx, progress: b.c.Progress, phase: phase, total: total, every: 1 << 20}
+}
+
 // writeLists cuts the edges into lists, long ones into pieces.
 func writeLists[T word](ctx context.Context, b *build, w *layout.Writer, edges []edge[T]) error {
 	var buf [piece]base.NodeID
-	reported := 0
+	t := b.ticker(ctx, "write lists", int64(len(edges)))
 	for i := 0; i < len(edges); {
+		if err := t.step(int64(i)); err != nil {
+			return err
+		}
 		v, n := edges[i].list, 0
 		for n < piece && i < len(edges) && edges[i].list == v {
 			buf[n] = base.NodeID(edges[i].nbr)
@@ -73,20 +82,17 @@ func writeLists[T word](ctx context.Context, b *build, w *layout.Writer, edges [
 		if err := w.List(base.NodeID(v), buf[:n]); err != nil {
 			return err
 		}
-		if i-reported >= 1<<20 {
-			reported = i
-			b.c.Progress("write lists", int64(i), int64(len(edges)))
-			if err := context.Cause(ctx); err != nil {
-				return err
-			}
-		}
 	}
 	return nil
 }
 
 func writeIDs[T word](ctx context.Context, b *build, w *layout.Writer, edges []edge[T]) error {
 	var buf [piece]base.EdgeID
+	t := b.ticker(ctx, "write edge ids", int64(len(edges)))
 	for i := 0; i < len(edges); {
+		if err := t.step(int64(i)); err != nil {
+			return err
+		}
 		n := min(piece, len(edges)-i)
 		for k := range n {
 			buf[k] = base.EdgeID(edges[i+k].row)
@@ -94,12 +100,7 @@ func writeIDs[T word](ctx context.Context, b *build, w *layout.Writer, edges []e
 		if err := w.EdgeIDs(buf[:n]); err != nil {
 			return err
 		}
-		if i += n; i%(1<<20) == 0 {
-			b.c.Progress("write edge ids", int64(i), int64(len(edges)))
-			if err := context.Cause(ctx); err != nil {
-				return err
-			}
-		}
+		i += n
 	}
 	return nil
 }
@@ -132,12 +133,12 @@ func (b *build) attach(ctx context.Context, fp base.Fingerprint) ([]layout.Attac
 	for _, a := range b.att {
 		total += a.h.Bytes()
 	}
+	t := b.ticker(ctx, "copy", total)
 	var list []layout.Attachment
 	for _, a := range b.att {
 		err := a.place(b.stage, fp, func(n int) error {
 			done += int64(n)
-			b.c.Progress("copy", done, total)
-			return context.Cause(ctx)
+			return t.step(done)
 		})
 		if err != nil {
 			return nil, err

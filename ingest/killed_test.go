@@ -1,0 +1,109 @@
+//go:build linux
+
+package ingest
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// childVariable makes the test binary a builder that stops in a phase and
+// waits to be killed: "PHASE FOLDER".
+const childVariable = "INGEST_TEST_CHILD"
+
+func childMain() {
+	phase, dir, _ := strings.Cut(os.Getenv(childVariable), "|")
+	c := killedConfig(dir)
+	c.Progress = func(now string, _, _ int64) {
+		if now == phase {
+			fmt.Println("there")
+			select {}
+		}
+	}
+	_, err := Run(context.Background(), c)
+	fmt.Println("ended:", err)
+}
+
+func killedConfig(dir string) Config {
+	return Config{
+		Input: filepath.Join(dir, "e.txt"), Out: filepath.Join(dir, "g.bin"), Memory: smallMemory,
+		Features: filepath.Join(dir, "x.npy"), NodeAttrs: []NodeAttr{{"y", filepath.Join(dir, "y.npy")}},
+	}
+}
+
+func killedFolder(t *testing.T) string {
+	dir := t.TempDir()
+	writeFile(t, dir, "e.txt", textOf(tinyEdges))
+	writeFile(t, dir, "x.npy", rows("float32", 8, 3))
+	writeFile(t, dir, "y.npy", rows("int64", 8))
+	return dir
+}
+
+// startChild starts a build that stops in phase, and waits until it is there.
+func startChild(t *testing.T, phase, dir string) *exec.Cmd {
+	child := exec.Command(os.Args[0])
+	child.Env = append(os.Environ(), childVariable+"="+phase+"|"+dir)
+	child.Stderr = os.Stderr
+	out, err := child.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, child.Start())
+	line, err := bufio.NewReader(out).ReadString('\n')
+	require.NoError(t, err)
+	require.Equal(t, "there\n", line)
+	return child
+}
+
+func TestKilledBuildsLeaveNothingAtTheTarget(t *testing.T) {
+	clean := killedFolder(t)
+	_, err := run(t, killedConfig(clean))
+	require.NoError(t, err)
+	for _, phase := range []string{"read", "sort", "write lists", "write edge ids", "copy", "sync"} {
+		dir := killedFolder(t)
+		child := startChild(t, phase, dir)
+
+		_, err := Run(context.Background(), killedConfig(dir))
+		require.ErrorIs(t, err, ErrBusy, "a second build while the first lives")
+
+		require.NoError(t, child.Process.Signal(syscall.SIGKILL))
+		require.Error(t, child.Wait())
+		left, err := filepath.Glob(filepath.Join(dir, "g.bin*"))
+		require.NoError(t, err)
+		require.Empty(t, left, phase)
+		_, err = os.Stat(filepath.Join(dir, ".g.bin.building"))
+		require.NoError(t, err, "the killed build should have left its stage")
+
+		_, err = run(t, killedConfig(dir))
+		require.NoError(t, err)
+		requireSameFiles(t, clean, dir, phase)
+	}
+}
+
+// requireSameFiles compares all files of two folders.
+func requireSameFiles(t *testing.T, want, got string, about string) {
+	t.Helper()
+	names := func(dir string) (list []string) {
+		entries, err := os.ReadDir(dir)
+		require.NoError(t, err)
+		for _, e := range entries {
+			list = append(list, e.Name())
+		}
+		return list
+	}
+	require.Equal(t, names(want), names(got), about)
+	for _, name := range names(want) {
+		a, err := os.ReadFile(filepath.Join(want, name))
+		require.NoError(t, err)
+		b, err := os.ReadFile(filepath.Join(got, name))
+		require.NoError(t, err)
+		require.True(t, string(a) == string(b), "%s: %s differs", about, name)
+	}
+}
