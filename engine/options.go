@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
 
 	"github.com/dustin/go-humanize"
 
@@ -15,6 +17,9 @@ import (
 // ErrClosed is what the calls of a closed engine return, and what ends the
 // iterators that run when it closes.
 var ErrClosed = errors.New("engine: closed")
+
+// ErrOption marks Options that cannot be meant.
+var ErrOption = errors.New("bad option")
 
 // ErrOverBudget marks a memory budget that is too small for the graph or for a
 // request. Errors that wrap it say what the least is. It is blockcache's.
@@ -78,8 +83,11 @@ func (o Options) complete() (Options, error) {
 		value int64
 	}{{"Memory", o.Memory}, {"Lanes", int64(o.Lanes)}, {"Depth", int64(o.Depth)}, {"MergeAdjacent", int64(o.MergeAdjacent)}} {
 		if f.value < 0 {
-			return o, fmt.Errorf("engine: Options.%s is %d: give 0 for the default, or more", f.name, f.value)
+			return o, fmt.Errorf("engine: %w: %s is %d: give 0 for the default, or more", ErrOption, f.name, f.value)
 		}
+	}
+	if err := o.checkNames(); err != nil {
+		return o, err
 	}
 	if o.Memory == 0 {
 		limit, err := host.MemoryLimit()
@@ -89,6 +97,22 @@ func (o Options) complete() (Options, error) {
 		o.Memory = limit / 4
 	}
 	return o, nil
+}
+
+// checkNames checks what is chosen by name.
+func (o Options) checkNames() error {
+	for _, f := range []struct {
+		field, value string
+		known        []string
+	}{
+		{"Backend", o.Backend, append([]string{"auto"}, uring.Backends()...)},
+		{"Policy", o.Policy, blockcache.Policies()},
+	} {
+		if f.value != "" && !slices.Contains(f.known, f.value) {
+			return fmt.Errorf("engine: %w: %s %q is not known; choose one of %s", ErrOption, f.field, f.value, strings.Join(f.known, ", "))
+		}
+	}
+	return nil
 }
 
 func (o Options) mode() uring.Mode {
