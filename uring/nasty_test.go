@@ -38,7 +38,7 @@ func (n *nasty) next() (i, res int, ok bool) {
 		if !ok {
 			break
 		}
-		n.held = append(n.held, completion{i, n.spoil(res)})
+		n.held = append(n.held, completion{i, n.spoil(&n.ops[i], res)})
 	}
 	if len(n.held) == 0 || n.rng.IntN(4) == 0 {
 		return 0, 0, false
@@ -49,15 +49,16 @@ func (n *nasty) next() (i, res int, ok bool) {
 	return c.op, c.res, true
 }
 
-func (n *nasty) spoil(res int) int {
+func (n *nasty) spoil(o *op, res int) int {
 	switch n.rng.IntN(6) {
 	case 0:
 		return -int(unix.EINTR)
 	case 1:
 		return -int(unix.EAGAIN)
 	case 2:
-		if res > 512 {
-			return 1 + n.rng.IntN(res-1)
+		// The kernel cuts direct reads at sectors.
+		if align := o.read.File.Align(); res > align {
+			return max(align, n.rng.IntN(res)&^(align-1))
 		}
 	}
 	return res

@@ -58,17 +58,25 @@ func (s Stats) Add(o Stats) Stats {
 	s.DeferTaskrun = s.DeferTaskrun && o.DeferTaskrun
 	s.FixedFiles = s.FixedFiles && o.FixedFiles
 	s.FixedBuffers = s.FixedBuffers && o.FixedBuffers
-	s.Groups += o.Groups
-	s.Reads += o.Reads
-	s.Errors += o.Errors
-	s.Bytes += o.Bytes
-	s.Attempts += o.Attempts
-	s.Syscalls += o.Syscalls
-	s.Wakes += o.Wakes
+	return s.plus(o, 1)
+}
+
+// Since is what was counted after the earlier snapshot o of the same rings.
+func (s Stats) Since(o Stats) Stats { return s.plus(o, -1) }
+
+// plus adds sign times the counters of o.
+func (s Stats) plus(o Stats, sign int64) Stats {
+	s.Groups += sign * o.Groups
+	s.Reads += sign * o.Reads
+	s.Errors += sign * o.Errors
+	s.Bytes += sign * o.Bytes
+	s.Attempts += sign * o.Attempts
+	s.Syscalls += sign * o.Syscalls
+	s.Wakes += sign * o.Wakes
 	for b := range s.DepthHist {
-		s.DepthHist[b] += o.DepthHist[b]
+		s.DepthHist[b] += sign * o.DepthHist[b]
 	}
-	s.DepthSum += o.DepthSum
+	s.DepthSum += sign * o.DepthSum
 	return s
 }
 
