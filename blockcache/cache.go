@@ -44,8 +44,8 @@ type file struct {
 // New makes an empty cache. It reserves all of its memory, which the kernel
 // provides as slots are first used.
 func New(c Config) (*Cache, error) {
-	c = c.withDefaults()
-	if err := c.validate(); err != nil {
+	c, err := c.complete()
+	if err != nil {
 		return nil, err
 	}
 	m, err := reserve(c.tableBytes())

@@ -32,7 +32,14 @@ const (
 	maxSlots     = math.MaxUint32 - 1
 )
 
-func (c Config) withDefaults() Config {
+// complete fills in the defaults, and refuses what cannot work.
+func (c Config) complete() (Config, error) {
+	for _, n := range []int{c.Lanes, c.Depth, c.Group, c.MergeAdjacent} {
+		if n < 0 {
+			return c, fmt.Errorf("blockcache: lanes %d, depth %d, group %d, merge limit %d: none may be negative (0 means the default)",
+				c.Lanes, c.Depth, c.Group, c.MergeAdjacent)
+		}
+	}
 	setDefault(&c.Lanes, 1)
 	setDefault(&c.Depth, defaultDepth)
 	setDefault(&c.Group, defaultGroup)
@@ -42,7 +49,7 @@ func (c Config) withDefaults() Config {
 	}
 	c.Depth = min(c.Depth, c.window())
 	c.Group = min(c.Group, c.Depth, max(1, c.window()/4))
-	return c
+	return c, c.validate()
 }
 
 func setDefault(field *int, value int) {
@@ -59,10 +66,6 @@ func (c Config) validate() error {
 		return fmt.Errorf("%w: %d slots of %d bytes for %d lanes: each lane needs one; raise the memory budget or take fewer lanes",
 			ErrOverBudget, c.Slots, base.BlockSize, c.Lanes)
 	}
-	if c.Lanes < 1 || c.Depth < 1 || c.Group < 1 || c.MergeAdjacent < 1 {
-		return fmt.Errorf("blockcache: lanes %d, depth %d, group %d, merge limit %d: each must be at least 1 (0 means the default)",
-			c.Lanes, c.Depth, c.Group, c.MergeAdjacent)
-	}
 	if c.Slots > maxSlots {
 		return fmt.Errorf("blockcache: %d slots are more than the %d that can be numbered; lower the memory budget", c.Slots, maxSlots)
 	}
@@ -72,7 +75,7 @@ func (c Config) validate() error {
 // window is how many blocks one lane may hold: its quota, but no more than it
 // has use for, which is a full depth of its own and as much again of others'.
 func (c Config) window() int {
-	return min(c.Slots/max(1, c.Lanes), 2*c.Depth*c.MergeAdjacent)
+	return min(c.Slots/c.Lanes, 2*c.Depth*c.MergeAdjacent)
 }
 
 func (c Config) batches() int { return max(1, c.Depth/c.Group) }
@@ -98,8 +101,8 @@ func (c Config) laneBytes() int64 {
 // tables, its lanes and what the policy keeps on the Go heap. It is 0 for a
 // Config that New refuses.
 func Footprint(c Config) int64 {
-	c = c.withDefaults()
-	if c.validate() != nil {
+	c, err := c.complete()
+	if err != nil {
 		return 0
 	}
 	return c.tableBytes() + fixedBytes + int64(c.Lanes)*c.laneBytes() + policies[c.Policy].heap(int64(c.Slots))
@@ -113,7 +116,7 @@ const fixedBytes = 64 << 10
 func Fit(budget int64, c Config) (Config, error) {
 	least := c
 	least.Slots = max(1, c.Lanes)
-	if err := least.withDefaults().validate(); err != nil {
+	if _, err := least.complete(); err != nil {
 		return Config{}, err
 	}
 	if need := Footprint(least); need > budget {

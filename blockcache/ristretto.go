@@ -55,11 +55,12 @@ func counters(slots int64) int64 { return 1 << bits.Len64(uint64(max(256, 4*slot
 
 func ristrettoTables(slots int64) int64 { return region[mark](slots+1) + region[slotNo](slots) }
 
-// ristrettoHeap bounds what ristretto holds, as measured by
-// TestRistrettoHeap: 4 bytes a counter (sketch and Bloom filter); up to 39
-// bytes an entry in its map of costs and 130 in its sharded store, as Go's maps
-// lie between 7/16 and 7/8 full; its buffers and empty shards.
-func ristrettoHeap(slots int64) int64 { return 4*counters(slots) + 176*slots + 640<<10 }
+// ristrettoHeap bounds what ristretto holds, and TestRistrettoHeap holds it to
+// that: 4 bytes a counter (sketch and Bloom filter); for an entry 17 bytes in its
+// map of costs and 57 in its sharded store, when full, but after some
+// generations of blocks Go's maps are down to about 3/8, which makes 205 of 74;
+// and its buffers and empty shards.
+func ristrettoHeap(slots int64) int64 { return 4*counters(slots) + 216*slots + 640<<10 }
 
 func openRistretto(env policyEnv) (policy, error) {
 	p := &ristrettoPolicy{
