@@ -71,9 +71,16 @@ func (e *Engine) startLanes() error {
 	return failed
 }
 
+// wakeLanes makes lanes that wait for reads look at their contexts.
+func (e *Engine) wakeLanes() {
+	for _, l := range e.lanes {
+		l.cache.Wake()
+	}
+}
+
 // work is the life of a lane.
 func (e *Engine) work(l *lane) {
-	for j, ok := e.sched.take(); ok; j, ok = e.sched.take() {
+	for j, ok := e.sched.take(l); ok; j, ok = e.sched.take(l) {
 		before := l.sampler.MemoryBytes()
 		err := j.make(j.ctx, l, j.i, j.batch)
 		e.sched.put(j, l.sampler.MemoryBytes()-before, err)

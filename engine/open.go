@@ -105,7 +105,7 @@ func (e *Engine) openCache() (err error) {
 	for _, t := range e.tables() {
 		_ = t
 	}
-	e.sched = newScheduler(int64(e.demand.lanes)+lookAhead, e.budget.Batches)
+	e.sched = newScheduler(int64(e.demand.lanes)+lookAhead, e.budget.Batches, e.wakeLanes)
 	return nil
 }
 

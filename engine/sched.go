@@ -18,6 +18,7 @@ import (
 type scheduler struct {
 	window int64 // how far a stream may run ahead of its consumer, in batches
 	share  int64
+	wake   func() // makes lanes in a read look at their context
 
 	mu      sync.Mutex
 	work    sync.Cond // idle lanes wait here; they have no read in flight
@@ -28,6 +29,7 @@ type scheduler struct {
 	spare   int64
 	scratch int64 // what lanes keep between jobs
 	alone   bool  // a job beyond the share is running
+	soloist *lane // the lane that runs such jobs: only its scratch is to grow so large
 	beyond  int64 // how many there have been
 	largest int64 // bytes of the largest batch made
 	closed  bool
@@ -38,6 +40,7 @@ type scheduler struct {
 type stream struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
+	unhook func() bool
 	make   func(ctx context.Context, l *lane, i int64, b *Batch) error
 
 	end, next, taken int64 // jobs there are, handed out, delivered
@@ -65,8 +68,8 @@ type job struct {
 	outside bool // of the share
 }
 
-func newScheduler(window, share int64) *scheduler {
-	s := &scheduler{window: window, share: share}
+func newScheduler(window, share int64, wake func()) *scheduler {
+	s := &scheduler{window: window, share: share, wake: wake}
 	s.work.L = &s.mu
 	return s
 }
@@ -82,6 +85,7 @@ func (s *scheduler) open(ctx context.Context, n, estimate int64, make func(conte
 		st.cancel(ErrClosed)
 		return nil, ErrClosed
 	}
+	st.unhook = context.AfterFunc(st.ctx, s.wake)
 	s.live = append(s.live, st)
 	s.work.Broadcast()
 	return st, nil
@@ -89,12 +93,12 @@ func (s *scheduler) open(ctx context.Context, n, estimate int64, make func(conte
 
 func newSignal() chan struct{} { return make(chan struct{}, 1) }
 
-// take is a lane's wait for its next job; false when the engine closes.
-func (s *scheduler) take() (job, bool) {
+// take is lane l's wait for its next job; false when the engine closes.
+func (s *scheduler) take(l *lane) (job, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for !s.closed {
-		if j, ok := s.pick(); ok {
+		if j, ok := s.pick(l); ok {
 			return j, true
 		}
 		s.work.Wait()
@@ -103,16 +107,16 @@ func (s *scheduler) take() (job, bool) {
 }
 
 // pick goes once round the live streams.
-func (s *scheduler) pick() (job, bool) {
+func (s *scheduler) pick(l *lane) (job, bool) {
 	for k := range s.live {
 		at := (s.turn + k) % len(s.live)
 		st := s.live[at]
 		if st.next >= st.end || st.next-st.taken >= s.window || st.ctx.Err() != nil {
 			continue
 		}
-		if inside := s.fits(st); inside || s.mayExceed(st) {
+		if inside := s.fits(st); inside || s.mayExceed(st, l) {
 			s.turn = at + 1
-			return s.begin(st, !inside), true
+			return s.begin(st, l, !inside), true
 		}
 	}
 	return job{}, false
@@ -134,17 +138,17 @@ func (s *scheduler) fits(st *stream) bool {
 	return true
 }
 
-func (s *scheduler) mayExceed(st *stream) bool {
-	return st.hungry && st.next == st.taken && !s.alone
+func (s *scheduler) mayExceed(st *stream, l *lane) bool {
+	return st.hungry && st.next == st.taken && !s.alone && (s.soloist == nil || s.soloist == l)
 }
 
-func (s *scheduler) begin(st *stream, outside bool) job {
+func (s *scheduler) begin(st *stream, l *lane, outside bool) job {
 	j := job{stream: st, i: st.next, batch: s.popFree(), charge: st.estimate, outside: outside}
 	st.next++
 	st.running++
 	s.charge(st, j.charge)
 	if outside {
-		s.alone = true
+		s.alone, s.soloist = true, l
 		s.beyond++
 	}
 	return j
@@ -231,9 +235,13 @@ func (s *scheduler) poll(st *stream) (outcome, bool) {
 // drop ends a stream: it cancels what is under way, waits for it, and gives
 // back what nobody will fetch.
 func (s *scheduler) drop(st *stream) {
+	st.unhook()
 	st.cancel(context.Canceled)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if st.running > 0 {
+		s.wake()
+	}
 	st.dropped = true
 	s.remove(st)
 	for _, o := range st.done {

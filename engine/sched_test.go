@@ -21,11 +21,12 @@ type crew struct {
 }
 
 func newCrew(t *testing.T, lanes int, window, share int64) *crew {
-	c := &crew{scheduler: newScheduler(window, share)}
+	c := &crew{scheduler: newScheduler(window, share, func() {})}
 	for range lanes {
 		c.wg.Go(func() {
-			for j, ok := c.take(); ok; j, ok = c.take() {
-				c.put(j, 0, j.make(j.ctx, nil, j.i, j.batch))
+			l := &lane{}
+			for j, ok := c.take(l); ok; j, ok = c.take(l) {
+				c.put(j, 0, j.make(j.ctx, l, j.i, j.batch))
 			}
 		})
 	}
@@ -41,7 +42,7 @@ func (c *crew) stop() {
 
 // numbered makes batches that carry their number and take size bytes.
 func numbered(size int64) func(context.Context, *lane, int64, *Batch) error {
-	return func(ctx context.Context, _ *lane, i int64, b *Batch) error {
+	return func(ctx context.Context, l *lane, i int64, b *Batch) error {
 		b.Index = base.BatchIdx(i)
 		b.store.ids = slices.Grow(b.store.ids[:0], int(size/8))
 		runtime.Gosched()
@@ -117,7 +118,7 @@ func TestSchedulerBoundsBytes(t *testing.T) {
 		running += d
 		most = max(most, running)
 	}
-	work := func(ctx context.Context, _ *lane, i int64, b *Batch) error {
+	work := func(ctx context.Context, l *lane, i int64, b *Batch) error {
 		count(1)
 		defer count(-1)
 		c.mu.Lock()
@@ -126,7 +127,7 @@ func TestSchedulerBoundsBytes(t *testing.T) {
 		if !ok {
 			return errors.New("too much in flight")
 		}
-		return numbered(size)(ctx, nil, i, b)
+		return numbered(size)(ctx, l, i, b)
 	}
 	var wg sync.WaitGroup
 	for range 3 {
@@ -148,12 +149,17 @@ func TestSchedulerBoundsBytes(t *testing.T) {
 func TestBatchesBeyondTheShareRunAlone(t *testing.T) {
 	c := newCrew(t, 4, 10, 100)
 	var running sync.Mutex
-	work := func(ctx context.Context, _ *lane, i int64, b *Batch) error {
+	var soloist *lane
+	work := func(ctx context.Context, l *lane, i int64, b *Batch) error {
 		if !running.TryLock() {
 			return errors.New("not alone")
 		}
 		defer running.Unlock()
-		return numbered(4096)(ctx, nil, i, b)
+		if soloist != nil && soloist != l {
+			return errors.New("not always the same lane")
+		}
+		soloist = l
+		return numbered(4096)(ctx, l, i, b)
 	}
 	var wg sync.WaitGroup
 	for range 3 {
@@ -170,7 +176,7 @@ func TestBatchesBeyondTheShareRunAlone(t *testing.T) {
 
 // Jobs of concurrent streams are dealt round robin.
 func TestSchedulerIsFair(t *testing.T) {
-	s := newScheduler(100, 1<<20)
+	s := newScheduler(100, 1<<20, func() {})
 	var streams []*stream
 	for range 3 {
 		st, err := s.open(t.Context(), 10, 8, numbered(8))
@@ -178,7 +184,7 @@ func TestSchedulerIsFair(t *testing.T) {
 		streams = append(streams, st)
 	}
 	for i := range 30 {
-		j, ok := s.take()
+		j, ok := s.take(nil)
 		require.True(t, ok)
 		require.Same(t, streams[i%3], j.stream)
 		s.put(j, 0, nil)
@@ -193,14 +199,14 @@ func TestErrorComesInItsTurn(t *testing.T) {
 	boom := errors.New("boom")
 	started := int64(0)
 	var mu sync.Mutex
-	st, err := c.open(t.Context(), 1000, 8, func(ctx context.Context, _ *lane, i int64, b *Batch) error {
+	st, err := c.open(t.Context(), 1000, 8, func(ctx context.Context, l *lane, i int64, b *Batch) error {
 		mu.Lock()
 		started = max(started, i)
 		mu.Unlock()
 		if i >= 7 {
 			return boom
 		}
-		return numbered(8)(ctx, nil, i, b)
+		return numbered(8)(ctx, l, i, b)
 	})
 	require.NoError(t, err)
 	pulled(t, c, st, 7)
@@ -214,7 +220,7 @@ func TestCancelWakesEverybody(t *testing.T) {
 	c := newCrew(t, 2, 4, 1<<20)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("enough")
-	st, err := c.open(ctx, 10, 8, func(ctx context.Context, _ *lane, i int64, b *Batch) error {
+	st, err := c.open(ctx, 10, 8, func(ctx context.Context, l *lane, i int64, b *Batch) error {
 		<-ctx.Done()
 		return ctx.Err()
 	})
@@ -235,7 +241,7 @@ func TestCancelWakesEverybody(t *testing.T) {
 func TestCloseWakesEverybody(t *testing.T) {
 	c := newCrew(t, 2, 4, 1<<20)
 	begun := make(chan struct{}, 10)
-	st, err := c.open(t.Context(), 10, 8, func(ctx context.Context, _ *lane, i int64, b *Batch) error {
+	st, err := c.open(t.Context(), 10, 8, func(ctx context.Context, l *lane, i int64, b *Batch) error {
 		begun <- struct{}{}
 		<-ctx.Done()
 		return ctx.Err()
