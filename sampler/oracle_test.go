@@ -12,6 +12,7 @@ import (
 
 	"github.com/aether-ooc/aether-ooc/blockcache"
 	"github.com/aether-ooc/aether-ooc/internal/base"
+	"github.com/aether-ooc/aether-ooc/internal/faultio"
 	"github.com/aether-ooc/aether-ooc/internal/oracle"
 	"github.com/aether-ooc/aether-ooc/internal/rng"
 )
@@ -64,21 +65,28 @@ func seedLists(lists [][]oracle.Entry) []question {
 // TestOracle asks the same questions of the engine, in several configurations,
 // and of the oracle.
 func TestOracle(t *testing.T) {
-	configs := map[string]blockcache.Config{
-		"all cached": {Slots: 2000},
-		"tiny":       {Slots: 3},
-		"clock":      {Slots: 40, Policy: "clock"},
-		"three":      {Slots: 60, Lanes: 3},
+	configs := []struct {
+		name string
+		blockcache.Config
+		reorder bool // the ring gives blocks in a random order
+	}{
+		{"all cached", blockcache.Config{Slots: 2000}, false},
+		{"tiny", blockcache.Config{Slots: 3}, false},
+		{"clock", blockcache.Config{Slots: 40, Policy: "clock"}, true},
+		{"three lanes", blockcache.Config{Slots: 60, Lanes: 3, Group: 2}, true},
 	}
-	for _, a := range oracle.Zoo() {
+	for _, a := range zoo() {
 		lists := a.Lists()
 		path, ask := writeGraph(t, a.Edges, lists), questions(lists)
 		want := remember(func(r *rig, i int) oracle.Batch {
 			return oracle.Sample(lists, keyFor(r, i), ask[i].seeds, ask[i].spec.Fanouts, ask[i].spec.Replace)
 		})
-		for name, c := range configs {
-			t.Run(a.Name+"/"+name, func(t *testing.T) {
-				r := openRig(t, path, c)
+		for _, c := range configs {
+			t.Run(a.Name+"/"+c.name, func(t *testing.T) {
+				r := openRig(t, path, c.Config)
+				if c.reorder {
+					r.plan = faultio.Shuffle(1, 5)
+				}
 				r.run(t, max(1, c.Lanes), func(lane int, s *Sampler) error {
 					var out Subgraph
 					for i := range ask {

@@ -7,11 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 
 	"github.com/aether-ooc/aether-ooc/blockcache"
 	"github.com/aether-ooc/aether-ooc/internal/base"
+	"github.com/aether-ooc/aether-ooc/internal/faultio"
 	"github.com/aether-ooc/aether-ooc/internal/oracle"
 	"github.com/aether-ooc/aether-ooc/layout"
 	"github.com/aether-ooc/aether-ooc/uring"
@@ -28,7 +30,17 @@ type rig struct {
 	file  *uring.File
 	cache *blockcache.Cache
 	id    blockcache.FileID
-	ring  func(lane int) (uring.Ring, error)
+	plan  *faultio.Plan // what befalls the lanes' reads, if anything
+}
+
+// zoo is made once: its hub is large.
+var zoo = sync.OnceValue(oracle.Zoo)
+
+func animal(t testing.TB, name string) oracle.Edges {
+	t.Helper()
+	i := slices.IndexFunc(zoo(), func(a oracle.Animal) bool { return a.Name == name })
+	require.GreaterOrEqual(t, i, 0, name)
+	return zoo()[i].Edges
 }
 
 // writeGraph writes graph.bin with the given lists.
@@ -117,10 +129,7 @@ func openRig(t testing.TB, path string, c blockcache.Config) *rig {
 	cache, err := blockcache.New(c)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, cache.Close()) })
-	return &rig{
-		graph: g, file: f, cache: cache, id: cache.AddFile(f, g.CheckBlock),
-		ring: func(int) (uring.Ring, error) { return uring.Open(uring.Config{Depth: 16}) },
-	}
+	return &rig{graph: g, file: f, cache: cache, id: cache.AddFile(f, g.CheckBlock)}
 }
 
 // run gives each of so many lanes, each on a thread of its own, to fn. A lane
@@ -145,9 +154,12 @@ func (r *rig) run(t testing.TB, lanes int, fn func(lane int, s *Sampler) error) 
 func (r *rig) runLane(i int, fn func(lane int, s *Sampler) error) (err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	ring, err := r.ring(i)
+	ring, err := uring.Open(uring.Config{Depth: 16})
 	if err != nil {
 		return err
+	}
+	if r.plan != nil {
+		ring = faultio.Wrap(ring, r.plan)
 	}
 	defer func() {
 		if n := ring.InFlight(); n > 0 && err == nil {

@@ -73,7 +73,7 @@ func (s *Sampler) check(seeds []base.NodeID) error {
 	}
 	for i, v := range seeds {
 		if uint64(v) >= s.nodes {
-			return fmt.Errorf("%w: seed %d (at position %d of its batch) is not below the graph's number of nodes, %d", ErrUnknownNode, v, i, s.nodes)
+			return fmt.Errorf("%w: seed %d (at position %d of its batch): the graph has %d nodes, give ids below that", ErrUnknownNode, v, i, s.nodes)
 		}
 	}
 	return nil

@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// lists gives each node a list of the given length, without parallel edges.
-func lists(lengths ...int64) oracle.Edges {
+// ofLengths gives each node a list of the given length, without parallel edges.
+func ofLengths(lengths ...int64) oracle.Edges {
 	e := oracle.Edges{Nodes: max(5000, slices.Max(lengths))}
 	for v, n := range lengths {
 		for u := range n {
@@ -31,10 +31,10 @@ func lists(lengths ...int64) oracle.Edges {
 // entry in one block and the others in the next.
 func straddling(t *testing.T, degree int64) *rig {
 	t.Helper()
-	full := newRig(t, lists(5000), blockcache.Config{Slots: 1})
+	full := newRig(t, ofLengths(5000), blockcache.Config{Slots: 1})
 	entries := int64(full.graph.Index.Row(1).Entries)
 	for before := entries - 8; before < entries; before++ {
-		r := newRig(t, lists(before, degree, 10), blockcache.Config{Slots: 100})
+		r := newRig(t, ofLengths(before, degree, 10), blockcache.Config{Slots: 100})
 		span := r.graph.Index.Locate(1)
 		if span.Where != layout.Many {
 			continue
@@ -100,9 +100,9 @@ func TestEverySubsetEquallyLikely(t *testing.T) {
 		d, k  int
 		cells [2]int // without, with replacement
 	}{
-		{"in one block", func(t *testing.T) *rig { return newRig(t, lists(3, 6, 3), blockcache.Config{Slots: 4}) }, 1, 6, 3, [2]int{20, 216}},
-		{"one of a few", func(t *testing.T) *rig { return newRig(t, lists(3, 6, 3), blockcache.Config{Slots: 4}) }, 1, 6, 1, [2]int{6, 6}},
-		{"all but one", func(t *testing.T) *rig { return newRig(t, lists(3, 6, 3), blockcache.Config{Slots: 4}) }, 1, 6, 5, [2]int{6, 7776}},
+		{"in one block", func(t *testing.T) *rig { return newRig(t, ofLengths(3, 6, 3), blockcache.Config{Slots: 4}) }, 1, 6, 3, [2]int{20, 216}},
+		{"one of a few", func(t *testing.T) *rig { return newRig(t, ofLengths(3, 6, 3), blockcache.Config{Slots: 4}) }, 1, 6, 1, [2]int{6, 6}},
+		{"all but one", func(t *testing.T) *rig { return newRig(t, ofLengths(3, 6, 3), blockcache.Config{Slots: 4}) }, 1, 6, 5, [2]int{6, 7776}},
 		{"across a block's end", func(t *testing.T) *rig { return straddling(t, 7) }, 1, 7, 3, [2]int{35, 343}},
 	} {
 		for i, replace := range []bool{false, true} {
@@ -127,7 +127,7 @@ func TestEveryEntryEquallyLikely(t *testing.T) {
 	const degree, k, trials = 9000, 10, 40_000
 	for _, replace := range []bool{false, true} {
 		t.Run(fmt.Sprint("replace ", replace), func(t *testing.T) {
-			r := newRig(t, lists(700, degree, 5), blockcache.Config{Slots: 100})
+			r := newRig(t, ofLengths(700, degree, 5), blockcache.Config{Slots: 100})
 			span := r.graph.Index.Locate(1)
 			require.Greater(t, span.Last, span.First+2)
 			counts := map[int64]int{}
