@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/aether-ooc/aether-ooc/internal/faultio"
 	"github.com/aether-ooc/aether-ooc/uring"
 )
 
@@ -120,10 +121,14 @@ func (r *fakeRing) InFlight() int      { return r.depth }
 func (r *fakeRing) Stats() uring.Stats { return uring.Stats{} }
 func (r *fakeRing) Close() error       { return nil }
 
-// openRing opens a ring of the named kind for the calling goroutine.
+// openRing opens a ring of the named kind for the calling goroutine: "fake",
+// "shuffled" (real, with groups finishing out of order), or a backend.
 func openRing(t testing.TB, kind string, p *plan, seed uint64) uring.Ring {
-	if kind == "fake" {
+	switch kind {
+	case "fake":
 		return newFakeRing(p, seed)
+	case "shuffled":
+		return faultio.Wrap(openRing(t, "auto", p, seed), faultio.Shuffle(seed, 3))
 	}
 	r, err := uring.Open(uring.Config{Backend: kind, Depth: 64})
 	if errors.Is(err, uring.ErrUnsupported) {

@@ -15,13 +15,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/aether-ooc/aether-ooc/internal/base"
+	"github.com/aether-ooc/aether-ooc/internal/faultio"
 	"github.com/aether-ooc/aether-ooc/uring"
 )
 
 // TestSameBytes: whatever the policy, the quotas, the merging and the ring,
 // every block is shown once per visit with its bytes, and the counters add up.
 func TestSameBytes(t *testing.T) {
-	for _, kind := range append([]string{"fake"}, uring.Backends()...) {
+	for _, kind := range append([]string{"fake", "shuffled"}, uring.Backends()...) {
 		for _, policy := range Policies() {
 			for _, c := range []Config{
 				{Slots: 1},
@@ -156,6 +157,28 @@ func TestFailEachRead(t *testing.T) {
 				require.Positive(t, failures.Load(), "read %d failed unheard", k)
 			}
 		})
+	}
+}
+
+// TestFaultio is the same over a real ring, whose failed reads leave garbage.
+func TestFaultio(t *testing.T) {
+	for k := int64(0); ; k++ {
+		for _, p := range []*faultio.Plan{faultio.FailAt(k, syscall.EIO), faultio.ShortenAt(k, 100), faultio.DelayAt(k, 2)} {
+			r := newRig(t, Config{Slots: 12, Depth: 4, Group: 2}, 20*base.BlockSize)
+			r.lanes("auto", nil, func(_ int, l *Lane) {
+				l.ring = faultio.Wrap(l.ring, p)
+				for range 2 {
+					if r.visit(l, 0, all(20)) == nil {
+						return
+					}
+				}
+				t.Errorf("read %d: the second visit failed too", k)
+			})
+			if p.Fired() == 0 {
+				require.Greater(t, k, int64(10))
+				return
+			}
+		}
 	}
 }
 
