@@ -23,7 +23,7 @@ type Engine struct {
 	path    string
 	options Options
 
-	files    []*uring.File
+	file     *uring.File
 	graph    *layout.Graph
 	features *table   // nil: none
 	attrs    []*table // by name
@@ -170,8 +170,11 @@ func (e *Engine) shut() error {
 	if e.cache != nil {
 		errs = append(errs, e.cache.Close())
 	}
-	for _, f := range e.files {
-		errs = append(errs, f.Close())
+	for _, t := range e.tables() {
+		errs = append(errs, t.Close())
+	}
+	if e.file != nil {
+		errs = append(errs, e.file.Close())
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("engine: closing %s: %w", e.path, err)

@@ -27,7 +27,7 @@ type Info struct {
 	Generator   string      `json:"generator"`    //
 	GenVersion  int         `json:"gen_version"`  //
 	Backend     string      `json:"backend"`      // "uring" or "pread": what is in use
-	Direct      bool        `json:"direct"`       // reads go past the page cache
+	Direct      bool        `json:"direct"`       // reads of the graph go past the page cache
 	Policy      string      `json:"cache_policy"` //
 	Lanes       int         `json:"lanes"`        //
 	Depth       int         `json:"depth"`        // reads that one lane keeps in flight at most
@@ -47,25 +47,22 @@ func (e *Engine) Info() Info {
 	s := e.graph.Superblock
 	ring := e.lanes[0].ring.Stats()
 	i := Info{
-		Path: e.path, Bytes: e.files[0].Size(), Nodes: s.Nodes, Edges: s.Edges, Blocks: s.Blocks,
+		Path: e.path, Bytes: e.file.Size(), Nodes: s.Nodes, Edges: s.Edges, Blocks: s.Blocks,
 		Direction: s.Direction.String(), Undirected: s.Undirected, EdgeIDs: s.EdgeIDs.String(),
 		Fingerprint: s.Fingerprint.String(), ContentID: s.ContentID.String(),
 		Generator: rng.Name, GenVersion: rng.Version,
-		Backend: ring.Backend, Direct: true, Policy: e.options.Policy,
+		Backend: ring.Backend, Direct: e.file.Direct(), Policy: e.options.Policy,
 		Lanes: len(e.lanes), Depth: ring.Depth, Budget: e.budget, Attrs: []TableInfo{},
 	}
 	if i.Policy == "" {
 		i.Policy = blockcache.PolicyRistretto
 	}
-	for _, f := range e.files {
-		i.Direct = i.Direct && f.Direct()
-	}
 	if e.features != nil {
-		x := e.features.info()
+		x := e.features.info(layout.Features)
 		i.Features = &x
 	}
 	for _, t := range e.attrs {
-		i.Attrs = append(i.Attrs, t.info())
+		i.Attrs = append(i.Attrs, t.info(layout.Attr))
 	}
 	return i
 }
@@ -137,10 +134,10 @@ func (e *Engine) Stats() Stats {
 	}
 	s.Graph = of(e.adjacency)
 	if e.features != nil {
-		s.Features = of(e.features.file)
+		s.Features = of(e.features.File())
 	}
 	for _, t := range e.attrs {
-		s.Attrs[t.name] = of(t.file)
+		s.Attrs[t.name] = of(t.File())
 	}
 	for _, l := range e.lanes {
 		s.Work = s.Work.add(l.done())

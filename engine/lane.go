@@ -18,6 +18,7 @@ type lane struct {
 	cache   *blockcache.Lane
 	sampler *sampler.Sampler
 	seeds   []base.NodeID // of the batch in work
+	gathers int64         // scratch of the last batch's rows
 
 	mu   sync.Mutex
 	made Work
@@ -78,12 +79,17 @@ func (e *Engine) wakeLanes() {
 	}
 }
 
+// scratch is what the lane holds between jobs.
+func (l *lane) scratch() int64 {
+	return l.sampler.MemoryBytes() + l.gathers + 8*int64(cap(l.seeds))
+}
+
 // work is the life of a lane.
 func (e *Engine) work(l *lane) {
 	for j, ok := e.sched.take(l); ok; j, ok = e.sched.take(l) {
-		before := l.sampler.MemoryBytes()
+		before := l.scratch()
 		err := j.make(j.ctx, l, j.i, j.batch)
-		e.sched.put(j, l.sampler.MemoryBytes()-before, err)
+		e.sched.put(j, l.scratch()-before, err)
 	}
 	if err := l.ring.Close(); err != nil {
 		e.options.Log.Warn("engine: closing a ring", "error", err)

@@ -8,6 +8,7 @@ import (
 	"github.com/aether-ooc/aether-ooc/blockcache"
 	"github.com/aether-ooc/aether-ooc/internal/base"
 	"github.com/aether-ooc/aether-ooc/internal/rng"
+	"github.com/aether-ooc/aether-ooc/layout"
 )
 
 // maker gives the job that makes the i-th batch of a query.
@@ -63,19 +64,19 @@ func (s *store) keepEdgeIDs() {
 
 // gather fetches the rows of the batch's nodes.
 func (l *lane) gather(ctx context.Context, q *query, b *Batch) error {
+	l.gathers = q.gatherBytes(int64(len(b.NID)))
 	for i, t := range q.tables {
 		if t == nil {
 			continue
 		}
-		rows := b.store.room(i, int64(len(b.NID))*t.source.RowBytes())
-		if err := t.source.Gather(ctx, l.cache, b.NID, rows); err != nil {
+		rows := b.store.room(i, int64(len(b.NID))*t.RowBytes())
+		if err := t.Gather(ctx, l.cache, b.NID, rows); err != nil {
 			return fmt.Errorf("fetching rows of %s: %w", t.name, err)
 		}
-		r := Rows{Data: rows, Dim: t.dim, DType: t.dtype}
 		if i == 0 {
-			b.X = r
+			b.X = Rows{Data: rows, Dim: t.dim(layout.Features), DType: t.DType()}
 		} else {
-			b.Attrs = append(b.Attrs, Attr{Name: t.name, Rows: r})
+			b.Attrs = append(b.Attrs, Attr{Name: t.name, Rows: Rows{Data: rows, Dim: t.dim(layout.Attr), DType: t.DType()}})
 		}
 	}
 	return nil

@@ -31,21 +31,11 @@ func Open(path string, o Options) (*Engine, error) {
 	return e, nil
 }
 
-func (e *Engine) openFile(path string) (*uring.File, error) {
-	f, err := uring.OpenFile(path, e.options.mode())
-	if err != nil {
-		return nil, err
-	}
-	e.files = append(e.files, f)
-	return f, nil
-}
-
-func (e *Engine) openGraph() error {
-	f, err := e.openFile(e.path)
-	if err != nil {
+func (e *Engine) openGraph() (err error) {
+	if e.file, err = uring.OpenFile(e.path, e.options.mode()); err != nil {
 		return fmt.Errorf("engine: opening the graph: %w", err)
 	}
-	if e.graph, err = layout.OpenGraph(f, f.Size(), e.path); err != nil {
+	if e.graph, err = layout.OpenGraph(e.file, e.file.Size(), e.path); err != nil {
 		return fmt.Errorf("engine: opening the graph: %w", err)
 	}
 	return nil
@@ -59,12 +49,10 @@ const (
 // divide settles lanes and budget.
 func (e *Engine) divide() error {
 	o := e.options
-	e.demand = demand{index: e.graph.Index.Bytes(), lanes: o.Lanes, footprint: e.footprint}
+	e.demand = demand{index: e.graph.Index.Bytes(), lanes: o.Lanes, blocks: e.file.Size() / base.BlockSize, footprint: e.footprint}
 	for _, t := range e.tables() {
-		e.demand.index += t.source.Bytes()
-	}
-	for _, f := range e.files {
-		e.demand.blocks += (f.Size() + base.BlockSize - 1) / base.BlockSize
+		e.demand.index += t.Bytes()
+		e.demand.blocks += t.Rows()*t.RowBytes()/base.BlockSize + 2 // with the header's
 	}
 	depth := o.Depth
 	if depth == 0 {
@@ -101,9 +89,9 @@ func (e *Engine) openCache() (err error) {
 	if e.cache, err = blockcache.New(e.cacheConfig(e.budget.Slots)); err != nil {
 		return fmt.Errorf("engine: making the block cache: %w", err)
 	}
-	e.adjacency = e.cache.AddFile(e.files[0], e.graph.CheckBlock)
+	e.adjacency = e.cache.AddFile(e.file, e.graph.CheckBlock)
 	for _, t := range e.tables() {
-		_ = t
+		t.AddTo(e.cache)
 	}
 	e.sched = newScheduler(int64(e.demand.lanes)+lookAhead, e.budget.Batches, e.wakeLanes)
 	return nil
@@ -153,7 +141,17 @@ const (
 func (q *query) rowBytes() (n int64) {
 	for _, t := range q.tables {
 		if t != nil {
-			n += t.source.RowBytes()
+			n += t.RowBytes()
+		}
+	}
+	return n
+}
+
+// gatherBytes is the most scratch that fetching rows for so many nodes takes.
+func (q *query) gatherBytes(nodes int64) (n int64) {
+	for _, t := range q.tables {
+		if t != nil {
+			n = max(n, t.ScratchBytes(nodes))
 		}
 	}
 	return n
@@ -164,6 +162,8 @@ func (e *Engine) estimate(q *query) int64 {
 	s := e.graph.Superblock
 	seeds := min(q.size, q.seeds)
 	b := q.spec.Bound(int(seeds), s.Nodes, s.Edges)
-	most := float64(b.ResultBytes) + float64(b.ScratchBytes) + float64(seeds)*seedBytes + float64(b.Nodes)*float64(q.rowBytes())
+	nodes := min(b.Nodes, math.MaxInt32) // far beyond any budget
+	most := float64(b.ResultBytes) + float64(b.ScratchBytes) + float64(q.gatherBytes(nodes)) +
+		float64(seeds)*seedBytes + float64(nodes)*float64(q.rowBytes())
 	return int64(min(most, math.MaxInt64/4))
 }

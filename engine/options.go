@@ -70,6 +70,10 @@ type Options struct {
 	// the features that build left beside the graph.
 	Features string
 
+	// FeaturesDType is features.BFloat16 where the 16-bit words of Features are
+	// that, which .npy has no name for; else leave it empty.
+	FeaturesDType string
+
 	Log *slog.Logger // warnings; nil: slog.Default
 }
 

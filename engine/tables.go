@@ -1,31 +1,33 @@
 package engine
 
 import (
-	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
-	"github.com/aether-ooc/aether-ooc/blockcache"
+	"github.com/aether-ooc/aether-ooc/features"
+	"github.com/aether-ooc/aether-ooc/layout"
 )
 
 // table is a file with a row for each node: the features, or an attribute.
 type table struct {
-	name, path string
-	source     source
-	dim        int64
-	dtype      string
-	file       blockcache.FileID
+	name string
+	*features.Source
 }
 
-type source interface {
-	Bytes() int64
-	RowBytes() int64
-	Gather(ctx context.Context, l *blockcache.Lane, rows []int64, dst []byte) error
+// dim is the values of a row, 0 for an attribute that has one axis. Features
+// always have two: one axis counts as a column.
+func (t *table) dim(role layout.Role) int64 {
+	if len(t.Dims()) == 0 && role == layout.Attr {
+		return 0
+	}
+	return t.Dim()
 }
 
-func (t *table) info() TableInfo {
-	return TableInfo{Name: t.name, Path: t.path, Dim: t.dim, DType: t.dtype}
+func (t *table) info(role layout.Role) TableInfo {
+	return TableInfo{Name: t.name, Path: t.Path(), Dim: t.dim(role), DType: t.DType()}
 }
 
 // tables are all that the engine has open.
@@ -37,8 +39,43 @@ func (e *Engine) tables() []*table {
 	return all
 }
 
-// openTables opens what build left beside the graph.
-func (e *Engine) openTables() error { return nil }
+// attachments are the files to open as tables. Features that the options name
+// take the place of those beside the graph.
+func (e *Engine) attachments() []layout.Attachment {
+	return slices.DeleteFunc(slices.Clone(e.graph.Attachments), func(a layout.Attachment) bool {
+		return a.Role != layout.Attr && (a.Role != layout.Features || e.options.Features != "")
+	})
+}
+
+// openTables opens what build left beside the graph, and the features that the
+// options name.
+func (e *Engine) openTables() error {
+	for _, a := range e.attachments() {
+		s, err := features.OpenAttachment(e.path, e.graph.Superblock, a, e.options.mode())
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("%w; build left it beside the graph, and it belongs there: copy it along, with its %s", err, layout.SumsPath(""))
+		}
+		if err != nil {
+			return fmt.Errorf("engine: opening %s of %s: %w", a.Name, e.path, err)
+		}
+		if t := (&table{a.Name, s}); a.Role == layout.Features {
+			e.features = t
+		} else {
+			e.attrs = append(e.attrs, t)
+		}
+	}
+	slices.SortFunc(e.attrs, func(a, b *table) int { return strings.Compare(a.name, b.name) })
+	if e.options.Features == "" {
+		return nil
+	}
+	s, err := features.Open(e.options.Features, features.Options{Role: layout.Features,
+		Nodes: e.graph.Superblock.Nodes, Fingerprint: e.graph.Superblock.Fingerprint, DType: e.options.FeaturesDType, Mode: e.options.mode()})
+	if err != nil {
+		return fmt.Errorf("engine: opening the features of %s: %w", e.path, err)
+	}
+	e.features = &table{layout.FeaturesAttachment().Name, s}
+	return nil
+}
 
 // choose finds the tables of a request: features first, nil where not wanted or
 // not there, then the attributes.
