@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"syscall"
 	"testing"
@@ -83,6 +85,31 @@ func TestNoReadForIsolatedNodes(t *testing.T) {
 		require.Equal(t, []int64{0, 0}, out.SampledEdges)
 		require.NotNil(t, out.EID)
 		require.Empty(t, out.EID)
+	})
+}
+
+// TestWideIDs: nodes past 2^32 are met, expanded and met again.
+func TestWideIDs(t *testing.T) {
+	const far, end = 1<<33 + 1, 1<<40 - 1
+	path := filepath.Join(t.TempDir(), "graph.bin")
+	f, err := os.Create(path)
+	require.NoError(t, err)
+	w, err := layout.NewWriter(f, layout.WriterConfig{Nodes: end + 1, InputEdges: 5, EdgeIDs: layout.EdgeIDsCanonical})
+	require.NoError(t, err)
+	require.NoError(t, w.List(1, []base.NodeID{1, far}))
+	require.NoError(t, w.List(far, []base.NodeID{end}))
+	require.NoError(t, w.List(end, []base.NodeID{1, far}))
+	_, err = w.Finish(nil)
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	r := openRig(t, path, blockcache.Config{Slots: 2})
+	r.one(t, func(s *Sampler) {
+		var out Subgraph
+		require.NoError(t, s.Sample(ctx, rng.Key{}, []base.NodeID{end}, Spec{Fanouts: []int{All, All}, EdgeIDs: true}, &out))
+		require.Equal(t, oracle.Batch{
+			NID: []int64{end, 1, far}, Row: []int64{1, 2, 1, 2, 0}, Col: []int64{0, 0, 1, 1, 2}, EID: []int64{3, 4, 0, 1, 2},
+			SampledNodes: []int64{1, 2, 0}, SampledEdges: []int64{2, 3},
+		}, batchOf(&out))
 	})
 }
 
