@@ -220,23 +220,17 @@ func TestStarOfMillions(t *testing.T) {
 	out := filepath.Join(dir, "g.bin")
 	_, err := run(t, Config{Input: writeFile(t, dir, "e.npy", arrayOf(edges)), Out: out, Memory: 512 << 20})
 	require.NoError(t, err)
-	f, err := os.Open(out)
-	require.NoError(t, err)
-	defer f.Close()
-	st, err := f.Stat()
-	require.NoError(t, err)
-	g, err := layout.OpenGraph(f, st.Size(), out)
-	require.NoError(t, err)
+	g, f := readGraph(t, out)
 	span := g.Index.Locate(0)
 	require.Equal(t, uint64(n), span.Degree)
 	for _, k := range []uint64{0, 1, n / 2, n - 1} {
 		no := g.Index.RankBlock(span, k)
 		lo, _ := g.Index.Ranks(span, no)
-		b, err := layout.ViewBlock(readBlock(t, g, f, no))
+		b, err := layout.ViewBlock(blockOf(f, no))
 		require.NoError(t, err)
 		list := b.Find(0)
 		require.Equal(t, k+1, uint64(list.At(int(k-lo))))
-		require.Equal(t, uint64(n-1-k), readEdgeID(t, g, f, g.Index.FirstEdge(no)+base.EdgeIdx(list.Pos()+int(k-lo))))
+		require.Equal(t, uint64(n-1-k), readEdgeID(g, f, g.Index.FirstEdge(no)+base.EdgeIdx(list.Pos()+int(k-lo))))
 	}
 }
 

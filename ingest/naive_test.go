@@ -3,6 +3,7 @@
 package ingest
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -92,45 +93,46 @@ func (l lists) counts(n int64) (edges, duplicates, isolated int64) {
 // readLists reads a graph back, block by block.
 func readLists(t testing.TB, path string) (*layout.Graph, lists) {
 	t.Helper()
-	f, err := os.Open(path)
-	require.NoError(t, err)
-	defer f.Close()
-	st, err := f.Stat()
-	require.NoError(t, err)
-	g, err := layout.OpenGraph(f, st.Size(), path)
-	require.NoError(t, err)
+	g, f := readGraph(t, path)
 	l := lists{}
 	adjacency, _ := g.Table.Find(layout.KindAdjacency, 0, 0)
 	for i := range adjacency.Blocks {
 		no := adjacency.First + base.BlockNo(i)
-		k, err := layout.ViewBlock(readBlock(t, g, f, no))
+		k, err := layout.ViewBlock(blockOf(f, no))
 		require.NoError(t, err)
 		for j := range k.Lists() {
 			list := k.List(j)
 			for r := range list.Len() {
 				p := g.Index.FirstEdge(no) + base.EdgeIdx(list.Pos()+r)
 				v := uint64(k.Node(j))
-				l[v] = append(l[v], entry{uint64(list.At(r)), readEdgeID(t, g, f, p)})
+				l[v] = append(l[v], entry{uint64(list.At(r)), readEdgeID(g, f, p)})
 			}
 		}
 	}
 	return g, l
 }
 
-func readBlock(t testing.TB, g *layout.Graph, f *os.File, no base.BlockNo) []byte {
-	b := make([]byte, base.BlockSize)
-	_, err := f.ReadAt(b, int64(no.Off()))
+// readGraph reads a whole file, every block of which must be sealed.
+func readGraph(t testing.TB, path string) (*layout.Graph, []byte) {
+	t.Helper()
+	f, err := os.ReadFile(path)
 	require.NoError(t, err)
-	require.NoError(t, g.CheckBlock(no, b))
-	return b
+	g, err := layout.OpenGraph(bytes.NewReader(f), int64(len(f)), path)
+	require.NoError(t, err)
+	for no := range base.BlockNo(len(f) / base.BlockSize) {
+		require.NoError(t, g.CheckBlock(no, blockOf(f, no)))
+	}
+	return g, f
 }
 
-func readEdgeID(t testing.TB, g *layout.Graph, f *os.File, p base.EdgeIdx) uint64 {
+func blockOf(f []byte, no base.BlockNo) []byte { return f[no.Off():][:base.BlockSize] }
+
+func readEdgeID(g *layout.Graph, f []byte, p base.EdgeIdx) uint64 {
 	if !g.HasEdgeIDs() {
 		return uint64(p)
 	}
 	no, slot := g.EdgeIDBlock(p)
-	return uint64(g.EdgeIDAt(readBlock(t, g, f, no), slot))
+	return uint64(g.EdgeIDAt(blockOf(f, no), slot))
 }
 
 func textOf(edges []pair) string {

@@ -54,6 +54,9 @@ func (in *input) most() int64 {
 	return in.bytes/4 + 1
 }
 
+// bom is the mark that some programs put before UTF-8.
+const bom = "\xef\xbb\xbf"
+
 // sniffBytes is how much of a file its format is told from.
 const sniffBytes = 4096
 
@@ -118,16 +121,13 @@ var foreign = []struct{ magic, what string }{
 // tell decides how a file is to be read: what its first bytes prove comes
 // before what the caller says, and that before what its name promises.
 func tell(path string, asked Format, head []byte) (Format, error) {
-	isArray := bytes.HasPrefix(head, []byte("\x93NUMPY"))
-	for _, f := range foreign {
-		if bytes.HasPrefix(head, []byte(f.magic)) {
-			return "", fault(path, "this is %s", f.what)
-		}
+	if err := refuseForeign(path, head); err != nil {
+		return "", err
 	}
 	switch suffix := strings.ToLower(filepath.Ext(path)); {
-	case asked == FormatText && isArray:
+	case asked == FormatText && isArray(head):
 		return "", fault(path, "this is a .npy file, not text; leave the format out")
-	case isArray || asked == FormatNPY || (asked == FormatAuto && suffix == ".npy"):
+	case isArray(head) || asked == FormatNPY || (asked == FormatAuto && suffix == ".npy"):
 		return FormatNPY, nil
 	case asked == FormatText || isGzip(head) || slices.Contains(textSuffixes, suffix) || looksLikeEdges(head):
 		return FormatText, nil
@@ -136,11 +136,22 @@ func tell(path string, asked Format, head []byte) (Format, error) {
 	}
 }
 
+func refuseForeign(path string, head []byte) error {
+	for _, f := range foreign {
+		if bytes.HasPrefix(head, []byte(f.magic)) {
+			return fault(path, "this is %s", f.what)
+		}
+	}
+	return nil
+}
+
+func isArray(head []byte) bool { return bytes.HasPrefix(head, []byte("\x93NUMPY")) }
+
 func isGzip(head []byte) bool { return bytes.HasPrefix(head, []byte{0x1f, 0x8b}) }
 
 // looksLikeEdges tells whether the first line is a comment or two numbers.
 func looksLikeEdges(head []byte) bool {
-	head = trimBOM(head)
+	head = bytes.TrimPrefix(head, []byte(bom))
 	if len(head) > 0 && (head[0] == '#' || head[0] == '%') {
 		return utf8.Valid(head[:min(len(head), 64)])
 	}
@@ -151,5 +162,3 @@ func looksLikeEdges(head []byte) bool {
 	var b batch
 	return parseLines(head[:end], &b, maxNodeID) == nil && len(b.src) == 1
 }
-
-func trimBOM(b []byte) []byte { return bytes.TrimPrefix(b, []byte("\xef\xbb\xbf")) }

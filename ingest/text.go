@@ -31,11 +31,11 @@ type textSource struct {
 	plain   bool  // not compressed, and a regular file
 	limit   base.NodeID
 	workers int
+	block   int // bytes of text in a batch
 
 	r     io.Reader
 	carry []byte // the start of a line whose end was not read yet
 	ended bool
-	begun bool
 	read  atomic.Int64 // bytes taken from the file
 }
 
@@ -46,19 +46,30 @@ type textItem struct {
 }
 
 func newTextSource(f *os.File, r *bufio.Reader, size int64, workers int, limit base.NodeID) (*textSource, error) {
-	s := &textSource{file: f, name: f.Name(), bytes: size, limit: limit, workers: workers}
-	counted := &countingReader{r: r, n: &s.read}
-	head, _ := r.Peek(2)
-	if !isGzip(head) {
-		s.plain, s.r = size > 0, counted
+	s := &textSource{file: f, name: f.Name(), bytes: size, limit: limit, workers: workers, block: textBlock}
+	if head, _ := r.Peek(2); !isGzip(head) {
+		skipBOM(r)
+		s.plain, s.r = size > 0, &countingReader{r: r, n: &s.read}
 		return s, nil
 	}
-	z, err := gzip.NewReader(counted)
+	z, err := gzip.NewReader(&countingReader{r: r, n: &s.read})
 	if err != nil {
 		return nil, s.badStream(err)
 	}
-	s.r = z
-	return s, nil
+	inner := bufio.NewReaderSize(z, sniffBytes)
+	head, _ := inner.Peek(sniffBytes) // an error comes again when it is read
+	if isArray(head) {
+		return nil, fault(s.name, "this is a gzipped .npy; decompress it first with gunzip")
+	}
+	skipBOM(inner)
+	s.r = inner
+	return s, refuseForeign(s.name, head)
+}
+
+func skipBOM(r *bufio.Reader) {
+	if head, _ := r.Peek(len(bom)); string(head) == bom {
+		_, _ = r.Discard(len(bom))
+	}
 }
 
 type countingReader struct {
@@ -128,12 +139,13 @@ func (s *textSource) fill(t *textItem) error {
 	t.text = append(t.text[:0], s.carry...)
 	s.carry = s.carry[:0]
 	for {
+		from := max(0, len(t.text)-1) // what was read before has no line end, but for a last \r
 		if err := s.more(t); err != nil {
 			return err
 		}
 		cut := len(t.text)
 		if !s.ended {
-			cut = lastLineEnd(t.text)
+			cut = lastLineEnd(t.text, from)
 		}
 		if cut > 0 {
 			s.carry = append(s.carry, t.text[cut:]...)
@@ -152,12 +164,9 @@ func (s *textSource) fill(t *textItem) error {
 // more reads up to a block into t.
 func (s *textSource) more(t *textItem) error {
 	at := len(t.text)
-	t.text = append(t.text, make([]byte, textBlock)...)
+	t.text = append(t.text, make([]byte, s.block)...)
 	n, err := readFull(s.r, t.text[at:])
 	t.text = t.text[:at+n]
-	if !s.begun {
-		t.text, s.begun = trimBOM(t.text), true
-	}
 	if err == io.EOF {
 		s.ended = true
 		return nil
@@ -194,14 +203,14 @@ func isCorruptFlate(err error) bool {
 	return errors.As(err, &corrupt)
 }
 
-// lastLineEnd is where the last whole line of text ends; 0: there is none. A
-// \r at the very end may be half of a line end.
-func lastLineEnd(text []byte) int {
-	if i := bytes.LastIndexByte(text, '\n'); i >= 0 {
-		return i + 1
+// lastLineEnd is where the last line of text that ends after from ends; 0:
+// there is none. A \r at the very end may be half of a line end.
+func lastLineEnd(text []byte, from int) int {
+	if i := bytes.LastIndexByte(text[from:], '\n'); i >= 0 {
+		return from + i + 1
 	}
-	if len(text) == 0 {
-		return 0
+	if i := bytes.LastIndexByte(text[from:max(from, len(text)-1)], '\r'); i >= 0 {
+		return from + i + 1
 	}
-	return bytes.LastIndexByte(text[:len(text)-1], '\r') + 1
+	return 0
 }

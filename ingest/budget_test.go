@@ -1,0 +1,129 @@
+//go:build linux
+
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/aether-ooc/aether-ooc/layout"
+)
+
+// The figure that a refusal names is enough, and one MiB less is not.
+func TestTheFigureNamedIsEnough(t *testing.T) {
+	const n = 100_000
+	edges := make([]pair, n)
+	for i := range edges {
+		edges[i] = pair{uint64(i), uint64(n - i)}
+	}
+	wide := append([]pair{{1 << 32, 0}}, edges...)
+	dir := t.TempDir()
+	for name, content := range map[string]string{
+		"e.txt": textOf(edges), "e.npy": arrayOf(edges), "e.gz": gzipped(textOf(edges)),
+		"wide.txt": textOf(wide), "wide.npy": arrayOf(wide), "late.txt": textOf(append(edges, pair{0, 1 << 40})),
+	} {
+		path := writeFile(t, dir, name, content)
+		for _, undirected := range []bool{false, true} {
+			c := Config{Input: path, Out: filepath.Join(dir, "g.bin"), Workers: 2, Undirected: undirected, Memory: 1 << 20}
+			need := refused(t, c)
+			for c.Memory = need; ; c.Memory = need { // a refusal before reading cannot know of wide ids
+				_, err := run(t, c)
+				if err == nil {
+					break
+				}
+				require.True(t, strings.Contains(name, "wide") || name == "late.txt", "%s: %v", name, err)
+				need = refused(t, c)
+				require.Greater(t, need, c.Memory)
+			}
+			c.Memory = need - 1<<20
+			refused(t, c)
+			_, got := readLists(t, c.Out)
+			require.NotEmpty(t, got, "a refusal must leave the old graph alone")
+		}
+	}
+}
+
+func refused(t *testing.T, c Config) int64 {
+	t.Helper()
+	_, err := run(t, c)
+	var over *BudgetError
+	require.True(t, errors.As(err, &over), "%v", err)
+	require.ErrorIs(t, err, ErrOverBudget)
+	require.Equal(t, c.Memory, over.HaveBytes)
+	require.ErrorContains(t, err, fmt.Sprintf("--memory %dMiB", (over.NeedBytes+1<<20-1)>>20))
+	return over.NeedBytes
+}
+
+// An input that tells its length is refused without being read: a bad line at
+// its end is not met.
+func TestRefusalComesBeforeTheWork(t *testing.T) {
+	dir := t.TempDir()
+	lines := strings.Repeat("1 2\n", 100_000)
+	for _, c := range []struct {
+		name, content string
+		want          error
+	}{
+		{"e.txt", lines + "x", ErrOverBudget},
+		{"e.npy", encode(make([]pair, 100_000), "int64", false, false, false)[:128] + strings.Repeat("\xff", 1_600_000), ErrOverBudget},
+		{"e.gz", gzipped(lines + "x"), ErrInput},
+	} {
+		_, err := run(t, Config{Input: writeFile(t, dir, c.name, c.content), Out: filepath.Join(dir, "g.bin"), Memory: 1 << 20, Workers: 1})
+		require.ErrorIs(t, err, c.want, c.name)
+	}
+}
+
+func TestOptionsThatCannotBeMeant(t *testing.T) {
+	dir := t.TempDir()
+	in := writeFile(t, dir, "e.txt", "0 1\n")
+	good := Config{Input: in, Out: filepath.Join(dir, "g.bin")}
+	for name, change := range map[string]func(*Config){
+		"no input given":          func(c *Config) { c.Input = "" },
+		"no output given":         func(c *Config) { c.Out = "" },
+		"format":                  func(c *Config) { c.Format = "csv" },
+		"number of nodes":         func(c *Config) { c.NumNodes = -1 },
+		"direction":               func(c *Config) { c.Direction = 2 },
+		"edge ids":                func(c *Config) { c.EdgeIDs = layout.EdgeIDsCanonical },
+		"dtype \"f16\"":           func(c *Config) { c.FeaturesDType, c.Features = "f16", in },
+		"no features":             func(c *Config) { c.FeaturesDType = "bf16" },
+		"memory":                  func(c *Config) { c.Memory = -1 },
+		"workers":                 func(c *Config) { c.Workers = -1 },
+		"is a folder":             func(c *Config) { c.Out = dir },
+		"both the input and the ": func(c *Config) { c.Out = filepath.Join(dir, ".", "e.txt") },
+	} {
+		c := good
+		change(&c)
+		_, err := Run(context.Background(), c)
+		require.ErrorIs(t, err, ErrOption, name)
+		require.ErrorContains(t, err, name)
+	}
+	_, err := Run(context.Background(), good) // all defaults
+	require.NoError(t, err)
+	content, err := os.ReadFile(in)
+	require.NoError(t, err)
+	require.Equal(t, "0 1\n", string(content))
+}
+
+func TestBuildStopsWithItsContext(t *testing.T) {
+	dir := t.TempDir()
+	c := Config{Input: writeFile(t, dir, "e.txt", textOf(tinyEdges)), Out: filepath.Join(dir, "g.bin"), Memory: smallMemory,
+		Features: writeFile(t, dir, "x.npy", rows("float32", 8, 2))}
+	for _, phase := range []string{"read", "sort", "write lists", "write edge ids", "copy"} {
+		ctx, cancel := context.WithCancel(context.Background())
+		c.Progress = func(now string, _, _ int64) {
+			if now == phase {
+				cancel()
+			}
+		}
+		_, err := Run(ctx, c)
+		require.ErrorIs(t, err, context.Canceled, phase)
+		requireNoStage(t, c.Out)
+		require.NoFileExists(t, c.Out)
+	}
+}
