@@ -30,7 +30,7 @@ bin/aether-ooc: $(SOURCES)
 demo: build venv ## train on a real graph through Ray, then sample one out of core (less than ten minutes)
 	tools/demo.sh
 
-test: lint test-go test-invariants test-race test-python ## every test
+test: lint test-go test-invariants test-race test-outofcore test-python ## every test
 
 lint: venv ## gofmt, go vet, staticcheck, ruff, mypy
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "gofmt these:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
@@ -51,6 +51,9 @@ test-race: $(REPORTS) ## Go tests under the race detector, where there is a C co
 	else \
 	  echo "test-race: NOT RUN: the race detector needs a C compiler, and '$$(go env CC)' is not installed"; \
 	fi
+
+test-outofcore: $(REPORTS) ## sampling in cgroups a little above the budget; needs root
+	$(GOTESTSUM) --format standard-verbose --junitfile $(REPORTS)/go-outofcore.xml -- -count=1 -tags outofcore -run OutOfCore -timeout 20m ./cmd/aether-ooc
 
 test-python: build venv $(REPORTS) ## Python, Ray, the README's examples and the command line
 	$(PY) -m pytest python/tests -q --junitxml=$(REPORTS)/python.xml

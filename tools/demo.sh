@@ -19,7 +19,7 @@ if [ ! -e "$graph" ]; then
 	rm "$data/rmat21.npy"
 fi
 aether-ooc inspect "$graph"
-adjacency=$(aether-ooc inspect "$graph" --json | python -c 'import json, sys; print(json.load(sys.stdin)["adjacency_bytes"])')
+adjacency=$(aether-ooc inspect "$graph" --json | python -c 'import json, sys; print(json.load(sys.stdin)["adjacency"]["bytes"])')
 budget=$((adjacency / 4 + (32 << 20)))
 say "   sampled with a budget of a quarter of its adjacency section plus 32 MiB ($((budget >> 20)) MiB)"
 aether-ooc bench sample "$graph" --fanouts 25,10 --batch-size 1024 --batches 200 --ramp 32 --memory "$budget" --edge-ids=false

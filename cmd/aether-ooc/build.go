@@ -1,0 +1,107 @@
+package main
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/aether-ooc/aether-ooc/ingest"
+	"github.com/aether-ooc/aether-ooc/layout"
+)
+
+// marked gives a mistake in a Config the exit code of a mistake in a flag.
+func marked(err error) error {
+	if errors.Is(err, ingest.ErrOption) {
+		return usageError{err}
+	}
+	return err
+}
+
+func newBuild() *cobra.Command {
+	var (
+		b   buildFlags
+		out printer
+	)
+	c := &cobra.Command{
+		Use:   "build EDGES --out GRAPH",
+		Short: "Build graph.bin from an edge list",
+		Long: `Build a graph file from an edge list: text with a "source target" pair on each
+line (SNAP style: # and % comments, any blanks, more columns ignored, gzipped or
+not), or a .npy integer array of shape (2, E) or (E, 2).
+
+Features and node attributes are copied beside the graph and found from its path
+alone. The output appears whole or not at all. The edges are sorted in memory: an
+input that does not fit in --memory is refused with the figure that would do.`,
+		Example: `  aether-ooc build edges.npy --out graph.bin
+  aether-ooc build edges.txt.gz --out graph.bin --undirected --drop-self-loops
+  aether-ooc build edges.npy --out graph.bin --features x.npy --node-attr y=y.npy`,
+		Args: exactly(1, "one edge list"),
+		RunE: func(c *cobra.Command, args []string) error {
+			cfg, err := b.config(args[0])
+			if err != nil {
+				return err
+			}
+			bar := newProgress(c, "it")
+			cfg.Progress = bar.step
+			res, err := ingest.Run(c.Context(), cfg)
+			bar.finish()
+			if err != nil {
+				return marked(err)
+			}
+			return out.print(c, res)
+		},
+		DisableAutoGenTag: true,
+	}
+	b.bind(c.Flags())
+	out.bind(c.Flags())
+	return c
+}
+
+// buildFlags holds the flags of build as they were written.
+type buildFlags struct {
+	cfg                        ingest.Config
+	format, direction, edgeIDs string
+	attrs                      []string
+	memory                     byteSize
+}
+
+func (b *buildFlags) bind(f *pflag.FlagSet) {
+	f.StringVarP(&b.cfg.Out, "out", "o", "", "graph file to write (required)")
+	f.StringVar(&b.format, "format", "auto", "what the input is: auto, text or npy")
+	f.StringVar(&b.cfg.Features, "features", "", "feature rows of the nodes, a .npy of shape (N, D)")
+	f.StringVar(&b.cfg.FeaturesDType, "dtype", "", "bf16: read the 16-bit words of --features as bfloat16, which .npy cannot name")
+	f.StringArrayVar(&b.attrs, "node-attr", nil, "NAME=FILE.npy: an attribute of the nodes, such as labels; may be repeated")
+	f.Int64Var(&b.cfg.NumNodes, "num-nodes", 0, "number of nodes (default the largest id + 1)")
+	f.StringVar(&b.direction, "direction", "in", "in: a node's list holds the sources of its incoming edges, as PyG samples; out: the targets of its outgoing ones")
+	f.StringVar(&b.edgeIDs, "edge-ids", "input", "what e_id means: input (the row in the edge list) or stored (the place in the file, which saves space)")
+	f.BoolVar(&b.cfg.Undirected, "undirected", false, "add the reverse of every edge, with the same edge id; loops are not doubled")
+	f.BoolVar(&b.cfg.Dedup, "dedup", false, "of parallel edges keep the one of the lowest row")
+	f.BoolVar(&b.cfg.DropSelfLoops, "drop-self-loops", false, "leave self loops out")
+	f.IntVar(&b.cfg.Workers, "workers", 0, "threads (default one per CPU)")
+	memoryFlag(f, &b.memory, "most memory to use (default half of what the machine or cgroup allows)")
+}
+
+func (b *buildFlags) config(input string) (ingest.Config, error) {
+	cfg := b.cfg
+	cfg.Input, cfg.Memory = input, int64(b.memory)
+	if b.format != "auto" {
+		cfg.Format = ingest.Format(b.format)
+	}
+	var err error
+	if cfg.Direction, err = choose("--direction", b.direction, map[string]layout.Direction{"in": layout.In, "out": layout.Out}); err != nil {
+		return cfg, err
+	}
+	if cfg.EdgeIDs, err = choose("--edge-ids", b.edgeIDs, map[string]layout.EdgeIDMode{"input": layout.EdgeIDsInput, "stored": layout.EdgeIDsStored}); err != nil {
+		return cfg, err
+	}
+	for _, attr := range b.attrs {
+		name, path, ok := strings.Cut(attr, "=")
+		if !ok || name == "" || path == "" {
+			return cfg, usagef("--node-attr %q: write NAME=FILE.npy", attr)
+		}
+		cfg.NodeAttrs = append(cfg.NodeAttrs, ingest.NodeAttr{Name: name, Path: path})
+	}
+	return cfg, nil
+}

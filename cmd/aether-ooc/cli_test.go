@@ -1,0 +1,138 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/require"
+)
+
+// outcome is what one command line did.
+type outcome struct {
+	code     int
+	out, err string
+}
+
+func invoke(t *testing.T, args ...string) outcome {
+	t.Helper()
+	var out, err bytes.Buffer
+	code := execute(context.Background(), args, streams{in: strings.NewReader(""), out: &out, err: &err})
+	return outcome{code, out.String(), err.String()}
+}
+
+// tiny builds a graph of a few edges and gives its path.
+func tiny(t *testing.T, flags ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	edges, graph := filepath.Join(dir, "edges.txt"), filepath.Join(dir, "graph.bin")
+	require.NoError(t, os.WriteFile(edges, []byte("# source target\n0 1\n2 1\n1 0\n3 3\n0 1\n"), 0o644))
+	got := invoke(t, append([]string{"build", edges, "--out", graph}, flags...)...)
+	require.Zero(t, got.code, got.err)
+	return graph
+}
+
+func TestEveryCommandTeaches(t *testing.T) {
+	require.NoError(t, eachCommand(newRoot(streams{}), func(c *cobra.Command) error {
+		require.NotEmpty(t, c.Short, c.CommandPath())
+		if !c.HasSubCommands() {
+			require.Contains(t, c.Example, c.CommandPath(), "%s --help has no example", c.CommandPath())
+			require.NotEmpty(t, c.Long, c.CommandPath())
+		}
+		return nil
+	}))
+}
+
+// TestCLIPage keeps docs/CLI.md true; make docs mends it.
+func TestCLIPage(t *testing.T) {
+	want, err := cliPage(newRoot(streams{}))
+	require.NoError(t, err)
+	got, err := os.ReadFile("../../docs/CLI.md")
+	require.NoError(t, err)
+	require.True(t, bytes.Equal(want, got), "docs/CLI.md is stale: run make docs")
+}
+
+func TestExitCodes(t *testing.T) {
+	graph := tiny(t)
+	damaged := filepath.Join(t.TempDir(), "damaged.bin")
+	b, err := os.ReadFile(graph)
+	require.NoError(t, err)
+	b[4096+30] ^= 1
+	require.NoError(t, os.WriteFile(damaged, b, 0o644))
+	short := filepath.Join(t.TempDir(), "short.bin")
+	require.NoError(t, os.WriteFile(short, b[:8192], 0o644))
+	out := filepath.Join(t.TempDir(), "out.bin")
+
+	for _, c := range []struct {
+		args string
+		code int
+		says string
+	}{
+		{"", exitOK, ""},
+		{"--version", exitOK, ""},
+		{"buld x", exitUsage, "unknown command"},
+		{"bench samples x", exitUsage, "unknown command"},
+		{"build", exitUsage, "one edge list"},
+		{"build a b --out c", exitUsage, "one edge list"},
+		{"build a --out c --colour red", exitUsage, "unknown flag"},
+		{"build a --out c --direction up", exitUsage, "in, out"},
+		{"build a --out c --memory lots", exitUsage, "no size"},
+		{"build /nowhere/e.npy --out " + out, exitFailure, "/nowhere/e.npy"},
+		{"verify " + graph, exitOK, ""},
+		{"verify " + damaged, exitCorrupt, damaged},
+		{"verify " + short, exitCorrupt, short},
+		{"inspect " + short, exitCorrupt, short},
+		{"inspect /nowhere/g.bin", exitFailure, "/nowhere/g.bin"},
+		{"sample " + damaged + " --fanouts 2 --batch-size 2", exitCorrupt, damaged},
+		{"sample " + graph + " --fanouts -2", exitUsage, "-1 takes all"},
+		{"sample " + graph + " --batch-size 0", exitUsage, "BatchSize"},
+		{"sample " + graph + " --io punchcards", exitUsage, "punchcards"},
+		{"sample " + graph + " --memory 1KiB", exitFailure, "least"},
+		{"serve " + graph + " --listen carrier-pigeon", exitUsage, "unix://"},
+		{"bench device " + graph + " --block-size 100", exitUsage, "512"},
+		{"bench sample " + graph + " --batches 0", exitUsage, "at least one batch"},
+	} {
+		got := invoke(t, strings.Fields(c.args)...)
+		require.Equal(t, c.code, got.code, "%s: %s", c.args, got.err)
+		require.Contains(t, got.err, c.says, c.args)
+		require.Equal(t, c.code != exitOK, got.err != "", "%s: %s", c.args, got.err)
+	}
+}
+
+func TestReportsAreJSON(t *testing.T) {
+	graph := tiny(t)
+	for _, args := range []string{
+		"build " + filepath.Join(filepath.Dir(graph), "edges.txt") + " --out " + graph,
+		"inspect " + graph,
+		"verify " + graph,
+		"sample " + graph + " --fanouts 2,2",
+		"bench sample " + graph + " --fanouts 2 --batches 3 --ramp 0",
+		"bench device " + graph + " --runtime 20ms --ramp 0s --depth 2 --buffered",
+		"gen rmat --scale 4 --edge-factor 2 --out " + filepath.Join(t.TempDir(), "e.npy"),
+	} {
+		got := invoke(t, append(strings.Fields(args), "--json")...)
+		require.Zero(t, got.code, "%s: %s", args, got.err)
+		require.True(t, json.Valid([]byte(got.out)), "%s: %s", args, got.out)
+		got = invoke(t, strings.Fields(args)...)
+		require.Zero(t, got.code, "%s: %s", args, got.err)
+		require.NotEmpty(t, got.out, args)
+	}
+}
+
+func TestBenchSampleFields(t *testing.T) {
+	got := invoke(t, "bench", "sample", tiny(t), "--fanouts", "2", "--batches", "5", "--ramp", "2", "--json")
+	require.Zero(t, got.code, got.err)
+	fields := map[string]any{}
+	require.NoError(t, json.Unmarshal([]byte(got.out), &fields))
+	for _, name := range []string{"edges_per_second", "batches_per_second", "sampled_edges", "reads_per_edge", "blocks_per_edge",
+		"hit_ratio", "read_iops", "budget_bytes", "peak_rss_bytes", "state"} {
+		require.Contains(t, fields, name)
+	}
+	require.EqualValues(t, "steady", fields["state"])
+	require.Positive(t, fields["sampled_edges"])
+}

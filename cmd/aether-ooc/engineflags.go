@@ -1,0 +1,79 @@
+package main
+
+import (
+	"os"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/aether-ooc/aether-ooc/engine"
+	"github.com/aether-ooc/aether-ooc/internal/npy"
+)
+
+// engineFlags binds what an engine needs to know.
+type engineFlags struct {
+	opt    engine.Options
+	memory byteSize
+}
+
+func (e *engineFlags) bind(f *pflag.FlagSet) {
+	memoryFlag(f, &e.memory, engineMemoryHelp)
+	f.StringVar(&e.opt.Features, "features", "", "feature rows, a .npy of shape (N, D), in place of those given to build")
+	f.IntVar(&e.opt.Lanes, "lanes", 0, "batches made at once, each on a thread with a ring of its own (default one per CPU)")
+	f.IntVar(&e.opt.Depth, "depth", 0, "reads in flight of each lane (default 128)")
+	f.IntVar(&e.opt.MergeAdjacent, "merge", 0, "most consecutive missing blocks that become one read; 1 reads block by block")
+	f.StringVar(&e.opt.Backend, "io", "auto", "how to read: auto, uring or pread")
+	f.StringVar(&e.opt.Policy, "policy", "", "what the cache keeps: ristretto or clock (default ristretto)")
+	f.BoolVar(&e.opt.Buffered, "buffered", false, "read through the page cache, whose memory is not in the budget")
+}
+
+// options gives the engine's options.
+func (e *engineFlags) options(c *cobra.Command) engine.Options {
+	o := e.opt
+	o.Memory, o.Log = int64(e.memory), newLogger(c)
+	return o
+}
+
+// requestFlags binds what a sampling request needs to know.
+type requestFlags struct {
+	req     engine.Request
+	fanouts fanouts
+	nodes   string
+}
+
+func (r *requestFlags) bind(f *pflag.FlagSet) {
+	r.fanouts = fanouts{25, 10}
+	f.Var(&r.fanouts, "fanouts", "neighbours to draw at each hop; -1 takes all")
+	f.IntVar(&r.req.BatchSize, "batch-size", 1024, "seeds of a batch")
+	f.StringVar(&r.nodes, "input-nodes", "all", "seeds of the epoch: all, or a .npy of node ids or a mask")
+	f.BoolVar(&r.req.Replace, "replace", false, "draw with replacement")
+	f.BoolVar(&r.req.EdgeIDs, "edge-ids", true, "give the edges' ids, which costs reads where they are stored apart")
+	f.Uint64Var(&r.req.Seed, "seed", 0, "seed of all draws")
+	f.Uint64Var(&r.req.Epoch, "epoch", 0, "epoch; each has draws of its own")
+	f.BoolVar(&r.req.DropLast, "drop-last", false, "leave out a last batch that is short")
+}
+
+// request reads the seeds and gives the request.
+func (r *requestFlags) request() (engine.Request, error) {
+	req := r.req
+	req.Fanouts = r.fanouts
+	if r.nodes == "all" {
+		return req, nil
+	}
+	f, err := os.Open(r.nodes)
+	if err != nil {
+		return req, err
+	}
+	defer f.Close()
+	list, err := npy.ReadNodes(f)
+	if err != nil {
+		return req, usagef("--input-nodes %s: %w", r.nodes, err)
+	}
+	req.Nodes = list.IDs
+	if list.Mask {
+		for _, v := range list.IDs {
+			req.InputIDs = append(req.InputIDs, int64(v))
+		}
+	}
+	return req, nil
+}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/aether-ooc/aether-ooc/engine"
+)
+
+// byteSize is a flag that takes 1048576, 512MiB, 2GB and the like.
+type byteSize int64
+
+func (b *byteSize) String() string {
+	if *b == 0 {
+		return ""
+	}
+	return humanize.IBytes(uint64(*b))
+}
+
+func (b *byteSize) Type() string { return "bytes" }
+
+func (b *byteSize) Set(s string) error {
+	n, err := humanize.ParseBytes(s)
+	if err != nil || n > math.MaxInt64 {
+		return fmt.Errorf("%q is no size: write a number of bytes, or one with a unit, such as 512MiB or 2GB", s)
+	}
+	*b = byteSize(n)
+	return nil
+}
+
+// fanouts is a flag that takes 25,10 or -1,5.
+type fanouts []int
+
+func (f *fanouts) String() string {
+	parts := make([]string, len(*f))
+	for i, k := range *f {
+		parts[i] = strconv.Itoa(k)
+	}
+	return strings.Join(parts, ",")
+}
+
+func (f *fanouts) Type() string { return "list" }
+
+func (f *fanouts) Set(s string) error {
+	var parsed fanouts
+	for _, part := range strings.Split(s, ",") {
+		k, err := strconv.Atoi(strings.TrimSpace(part))
+		if err != nil || k < -1 {
+			return fmt.Errorf("%q is no fanout: write how many neighbours each hop draws, such as 25,10; -1 takes all", part)
+		}
+		parsed = append(parsed, k)
+	}
+	*f = parsed
+	return nil
+}
+
+// memoryFlag binds --memory.
+func memoryFlag(f *pflag.FlagSet, b *byteSize, help string) {
+	f.VarP(b, "memory", "m", help)
+}
+
+const engineMemoryHelp = "budget for index, cache, buffers and batches in flight (default a quarter of what the machine or cgroup allows)"
+
+// limitHeap tells the Go runtime how much of the engine's budget its heap may
+// take: what is not the cache, whose bytes lie off the heap. Only a command does
+// this, never a library.
+func limitHeap(i engine.Info) {
+	const least = 32 << 20 // below this the collector would never rest
+	debug.SetMemoryLimit(max(i.Budget.Memory-i.Budget.Cache, least))
+}
+
+// printer prints a report as text, or as JSON under --json.
+type printer struct{ json bool }
+
+func (p *printer) bind(f *pflag.FlagSet) {
+	f.BoolVar(&p.json, "json", false, "print the report as JSON")
+}
+
+func (p *printer) print(c *cobra.Command, report interface{ Text() string }) error {
+	if p.json {
+		enc := json.NewEncoder(c.OutOrStdout())
+		enc.SetIndent("", "  ")
+		return enc.Encode(report)
+	}
+	_, err := fmt.Fprint(c.OutOrStdout(), report.Text())
+	return err
+}
+
+// choose maps the word given to a flag to its value.
+func choose[T any](flag, word string, values map[string]T) (T, error) {
+	if v, ok := values[word]; ok {
+		return v, nil
+	}
+	var none T
+	return none, usagef("%s %q: choose one of %s", flag, word, strings.Join(slices.Sorted(maps.Keys(values)), ", "))
+}

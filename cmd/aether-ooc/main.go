@@ -1,0 +1,18 @@
+// Command aether-ooc builds, checks, samples, serves and measures graphs that
+// do not fit in memory. It parses flags and prints results; the work is done
+// by the packages below it. One file per subcommand.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := execute(ctx, os.Args[1:], streams{in: os.Stdin, out: os.Stdout, err: os.Stderr})
+	stop()
+	os.Exit(code)
+}

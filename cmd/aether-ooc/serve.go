@@ -1,0 +1,54 @@
+package main
+
+import (
+	"errors"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/aether-ooc/aether-ooc/engine"
+	"github.com/aether-ooc/aether-ooc/serve"
+)
+
+func newServe() *cobra.Command {
+	var (
+		eng engineFlags
+		cfg serve.Config
+	)
+	c := &cobra.Command{
+		Use:   "serve GRAPH --listen unix:///PATH",
+		Short: "Serve mini-batches to the trainers of this machine",
+		Long: `Open the graph once and serve mini-batches to any number of clients over Arrow
+Flight on a unix socket (docs/PROTOCOL.md). All clients share one cache and one
+budget. The Python package starts this command by itself.
+
+It ends on SIGINT or SIGTERM, giving running streams a few seconds, or when no
+client has asked for anything for --idle-timeout.`,
+		Example: `  aether-ooc serve graph.bin --listen unix:///tmp/a.sock --memory 2GiB`,
+		Args:    exactly(1, "one graph"),
+		RunE: func(c *cobra.Command, args []string) error {
+			log := newLogger(c)
+			err := withEngine(c, args[0], eng.options(c), func(e *engine.Engine) error {
+				i := e.Info()
+				cfg.Engine, cfg.Version, cfg.Log = e, version, log
+				cfg.Ready = func() {
+					log.Info("serving", "graph", i.Path, "fingerprint", i.Fingerprint, "listen", cfg.Listen, "io", i.Backend, "direct", i.Direct, "lanes", i.Lanes, "budget_bytes", i.Budget.Memory)
+				}
+				res, err := serve.Run(c.Context(), cfg)
+				log.Info("ended", "why", res.Why, "served", res.Counters)
+				return err
+			})
+			if errors.Is(err, serve.ErrListen) {
+				return usageError{err}
+			}
+			return err
+		},
+		DisableAutoGenTag: true,
+	}
+	f := c.Flags()
+	eng.bind(f)
+	f.StringVar(&cfg.Listen, "listen", "", "where to listen: unix:///path (required)")
+	f.DurationVar(&cfg.IdleTimeout, "idle-timeout", 0, "end when nobody has asked for anything for this long; 0 never")
+	f.DurationVar(&cfg.Grace, "grace", 5*time.Second, "how long running streams may go on after SIGTERM")
+	return c
+}
