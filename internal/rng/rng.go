@@ -106,7 +106,7 @@ func (s *Stream) Distinct(dst []uint64, k, d uint64) []uint64 {
 	from := len(dst)
 	for j := d - k; j < d; j++ {
 		t := s.Uniform(j + 1)
-		at, taken := slices.BinarySearch(dst[from:], t)
+		at, taken := place(dst[from:], t)
 		if taken {
 			dst = append(dst, j) // j exceeds every rank taken so far
 			continue
@@ -114,6 +114,19 @@ func (s *Stream) Distinct(dst []uint64, k, d uint64) []uint64 {
 		dst = slices.Insert(dst, from+at, t)
 	}
 	return dst
+}
+
+// place says where t belongs in ascending ranks, and whether it is there. Short
+// lists are the rule, and are fastest walked through.
+func place(ranks []uint64, t uint64) (at int, taken bool) {
+	if len(ranks) > 64 {
+		return slices.BinarySearch(ranks, t)
+	}
+	at = len(ranks)
+	for at > 0 && ranks[at-1] >= t {
+		at--
+	}
+	return at, at < len(ranks) && ranks[at] == t
 }
 
 // WithRepeats appends k ranks below d to dst in draw order; none when d = 0.

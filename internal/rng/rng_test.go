@@ -67,3 +67,15 @@ func TestPermutationIsOne(t *testing.T) {
 		}
 	}
 }
+
+func BenchmarkDistinct(b *testing.B) {
+	for _, k := range []uint64{10, 25} {
+		b.Run(fmt.Sprint(k), func(b *testing.B) {
+			dst := make([]uint64, 0, k)
+			for i := range b.N {
+				s := NewStream(Key{1, 2}, 0, base.NodeID(i), 0)
+				dst = s.Distinct(dst[:0], k, 1000)
+			}
+		})
+	}
+}
