@@ -41,8 +41,8 @@
 // until its consumer has it; then it is the consumer's. How large batches are is
 // known only once some have been made, so the first of a request counts with its
 // worst case. A batch larger than its share is not refused, for nothing smaller
-// would serve the request: it is made alone, with no other under way, and
-// Stats.BeyondBudget counts it. What is certain not to fit, because the seeds and
+// would serve the request: it is made alone, with no other under way, always by
+// the same lane, and Stats.Alone counts it. What is certain not to fit, because the seeds and
 // their rows alone are too large, is refused before the first read with
 // ErrOverBudget. The Go runtime, its garbage and the threads' stacks are not
 // counted: allow for 64 MiB. The package never sets the runtime's memory limit; a

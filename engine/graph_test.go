@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -28,6 +29,8 @@ type fixture struct {
 	print base.Fingerprint
 	x     []byte // rows of float32, features long
 	y     []byte // one int64 for a node
+
+	answers sync.Map // of the oracle
 }
 
 const featureDim = 5

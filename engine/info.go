@@ -71,15 +71,15 @@ func (e *Engine) Info() Info {
 // that each lane has finished.
 type Stats struct {
 	Work
-	Total      IO            `json:"total"`      // of all files
-	Graph      IO            `json:"graph"`      // of graph.bin: adjacency and edge ids
-	Features   IO            `json:"features"`   //
-	Attrs      map[string]IO `json:"node_attrs"` // by name
-	Evictions  int64         `json:"evictions"`  // of the cache
-	Rejected   int64         `json:"rejected"`   // blocks that its policy declined to keep
-	Ring       uring.Stats   `json:"ring"`       // of all lanes together; Depth is their sum
-	Beyond     int64         `json:"beyond_budget_batches"`
-	LargestMem int64         `json:"largest_batch_bytes"` // memory of the largest batch made
+	Total      IO            `json:"total"`               // of all files
+	Graph      IO            `json:"graph"`               // of graph.bin: adjacency and edge ids
+	Features   IO            `json:"features"`            //
+	Attrs      map[string]IO `json:"node_attrs"`          // by name
+	Evictions  int64         `json:"evictions"`           // of the cache
+	Rejected   int64         `json:"rejected"`            // blocks that its policy declined to keep
+	Ring       uring.Stats   `json:"ring"`                // of all lanes together; Depth is their sum
+	Alone      int64         `json:"alone_batches"`       // made alone, because they were, or could have been, beyond the batches' share
+	LargestMem int64         `json:"largest_batch_bytes"` // memory of the largest batch made, without scratch
 }
 
 // Work is what lanes have made.
@@ -143,7 +143,7 @@ func (e *Engine) Stats() Stats {
 		s.Work = s.Work.add(l.done())
 		s.Ring = s.Ring.Add(l.ring.Stats())
 	}
-	s.Beyond, s.LargestMem = e.sched.extremes()
+	s.Alone, s.LargestMem = e.sched.extremes()
 	return s
 }
 

@@ -30,7 +30,7 @@ type scheduler struct {
 	scratch int64 // what lanes keep between jobs
 	alone   bool  // a job beyond the share is running
 	soloist *lane // the lane that runs such jobs: only its scratch is to grow so large
-	beyond  int64 // how many there have been
+	solos   int64 // how many there have been
 	largest int64 // bytes of the largest batch made
 	closed  bool
 }
@@ -149,7 +149,7 @@ func (s *scheduler) begin(st *stream, l *lane, outside bool) job {
 	s.charge(st, j.charge)
 	if outside {
 		s.alone, s.soloist = true, l
-		s.beyond++
+		s.solos++
 	}
 	return j
 }
@@ -312,8 +312,8 @@ func (s *scheduler) close() {
 	s.work.Broadcast()
 }
 
-func (s *scheduler) extremes() (beyond, largest int64) {
+func (s *scheduler) extremes() (solos, largest int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.beyond, s.largest
+	return s.solos, s.largest
 }

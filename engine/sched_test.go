@@ -143,7 +143,7 @@ func TestSchedulerBoundsBytes(t *testing.T) {
 	require.Zero(t, c.flight)
 	require.LessOrEqual(t, c.spare, int64(share))
 	require.Equal(t, int64(size), c.largest)
-	require.NotZero(t, c.beyond, "the first batches were not measured yet")
+	require.NotZero(t, c.solos, "the first batches were not measured yet")
 }
 
 func TestBatchesBeyondTheShareRunAlone(t *testing.T) {
@@ -171,7 +171,7 @@ func TestBatchesBeyondTheShareRunAlone(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	require.Equal(t, int64(3*40), c.beyond)
+	require.Equal(t, int64(3*40), c.solos)
 }
 
 // Jobs of concurrent streams are dealt round robin.
