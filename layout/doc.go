@@ -8,10 +8,10 @@
 // bytes of payload, then a CRC-32C over the payload and the block's number. So
 // every byte is covered, and a block in the wrong place is seen.
 //
-//	┌────────────┬─────────────────┬──────────────┬────────┬──────────┬─────────────┬───────┐
-//	│ superblock │ adjacency       │ index        │ bitmap │ edge ids │ attachments │ table │
-//	│ 1 block    │ Blocks blocks   │ 4 columns    │ maybe  │ maybe    │ maybe       │       │
-//	└────────────┴─────────────────┴──────────────┴────────┴──────────┴─────────────┴───────┘
+//	┌────────────┬────────────┬──────────┬───────────┬──────────┬─────────────┬───────┐
+//	│ superblock │ adjacency  │ edge ids │ index     │ presence │ attachments │ table │
+//	│ 1 block    │ the lists  │ maybe    │ 4 columns │ maybe    │ maybe       │       │
+//	└────────────┴────────────┴──────────┴───────────┴──────────┴─────────────┴───────┘
 //
 // The superblock says where the table is, the table where everything else is,
 // in any order. An adjacency block holds pieces of lists:

@@ -165,7 +165,8 @@ func (g *Graph) readAttachments(f wholeFile) (err error) {
 // CheckBlock checks the seal of any block of the file; its error names file and
 // section.
 func (g *Graph) CheckBlock(no base.BlockNo, b []byte) error {
-	if e := checkSeal(g.Name, g.SectionName(no), no, b); e != nil {
+	if e := checkSeal(g.Name, "", no, b); e != nil {
+		e.Section = g.SectionName(no) // only now: this is on the way of every read
 		return e
 	}
 	return nil

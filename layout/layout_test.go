@@ -106,7 +106,7 @@ func open(t testing.TB, f *memFile) *Graph {
 
 func (f *memFile) block(no base.BlockNo) []byte { return f.b[no.Off() : no.Off()+base.BlockSize] }
 
-// list reads v's list as a sampler that wants all of it would, and compares
+// readList reads v's list as a sampler that wants all of it would, and compares
 // every answer of the index on the way.
 func readList(t testing.TB, g *Graph, f *memFile, v base.NodeID) (ns []base.NodeID, edges []base.EdgeIdx) {
 	t.Helper()
@@ -414,6 +414,18 @@ func BenchmarkFindAndDraw(b *testing.B) {
 		}
 	}
 	_ = sink
+}
+
+func BenchmarkCheckBlock(b *testing.B) {
+	f := write(b, WriterConfig{Nodes: 3, InputEdges: 10, EdgeIDs: EdgeIDsStored}, lists{1: make([]base.NodeID, 10)}, nil, 10)
+	g := open(b, f)
+	b.SetBytes(base.BlockSize)
+	b.ReportAllocs()
+	for range b.N {
+		if err := g.CheckBlock(1, f.block(1)); err != nil {
+			b.Fatal(err)
+		}
+	}
 }
 
 func BenchmarkWriter(b *testing.B) {
