@@ -29,8 +29,12 @@ func childMain() {
 			select {}
 		}
 	}
-	_, err := Run(context.Background(), c)
-	fmt.Println("ended:", err)
+	res, err := Run(context.Background(), c)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(res.PeakRSSBytes)
 }
 
 func killedConfig(dir string) Config {
@@ -84,6 +88,32 @@ func TestKilledBuildsLeaveNothingAtTheTarget(t *testing.T) {
 		_, err = run(t, killedConfig(dir))
 		require.NoError(t, err)
 		requireSameFiles(t, clean, dir, phase)
+	}
+}
+
+// A process of its own shows that a build keeps to its budget, program and
+// all. The edges are nearly as many as the budget allows.
+func TestPeakMemoryStaysWithinTheBudget(t *testing.T) {
+	most := capacity[uint32](Config{Memory: smallMemory, Workers: workersOr(0)})
+	edges := make([]pair, most-1000)
+	for i := range edges {
+		edges[i] = pair{uint64(i*7) % 100_003, uint64(i*13) % 100_003}
+	}
+	for name, content := range map[string]string{"text": textOf(edges), "gzip": gzipped(textOf(edges)), "array": arrayOf(edges)} {
+		dir := t.TempDir()
+		writeFile(t, dir, "e.txt", content) // told by content
+		writeFile(t, dir, "x.npy", rows("float32", 100_003, 3))
+		writeFile(t, dir, "y.npy", rows("int64", 100_003))
+		child := exec.Command(os.Args[0])
+		child.Env = append(os.Environ(), childVariable+"=|"+dir)
+		out, err := child.Output()
+		require.NoError(t, err)
+		var peak int64
+		_, err = fmt.Sscan(string(out), &peak)
+		require.NoError(t, err, "%s", out)
+		require.LessOrEqual(t, peak, int64(smallMemory+detectorBytes), name)
+		require.Greater(t, peak, most*24, name)
+		t.Logf("%s: peak %d MiB of %d MiB", name, peak>>20, smallMemory>>20)
 	}
 }
 

@@ -140,9 +140,7 @@ func (p *parser) integer() int64 {
 	if err != nil {
 		p.fail("%q is no length", word)
 	}
-	if strings.HasPrefix(p.rest, "L") { // written by Python 2
-		p.rest = p.rest[1:]
-	}
+	p.rest = strings.TrimPrefix(p.rest, "L") // written by Python 2
 	return n
 }
 
