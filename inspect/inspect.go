@@ -34,8 +34,8 @@ type Result struct {
 type Degrees struct {
 	Max           uint64  `json:"max"`
 	MaxNode       uint64  `json:"max_node"`
-	Mean          float64 `json:"mean"` // over all nodes
-	IsolatedNodes uint64  `json:"isolated_nodes"`
+	Mean          float64 `json:"mean"`           // over all nodes
+	EmptyLists    uint64  `json:"empty_lists"`    // nodes that an edge may still name as a neighbour
 	SpanningLists uint64  `json:"spanning_lists"` // that lie in more than one block
 	Hubs          uint64  `json:"hubs"`           // that one block could not hold
 	HubEdges      uint64  `json:"hub_edges"`
@@ -195,7 +195,7 @@ func (c *census) endList() {
 func (c *census) finish() {
 	c.endList()
 	r := c.r
-	r.Degrees.IsolatedNodes = r.Nodes - c.lists
+	r.Degrees.EmptyLists = r.Nodes - c.lists
 	r.Degrees.Mean = share(r.Edges, r.Nodes)
 	r.Adjacency.BitsPerEdge = 8 * share(r.Adjacency.Bytes, r.Edges)
 	r.Adjacency.PaddingShare = share(r.Adjacency.PaddingBytes, r.Adjacency.Bytes)

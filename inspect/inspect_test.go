@@ -141,7 +141,7 @@ func TestRun(t *testing.T) {
 	}})
 	require.NoError(t, err)
 	require.EqualValues(t, r.Adjacency.Bytes, last)
-	require.Equal(t, Degrees{Max: 3000, MaxNode: 5, Mean: 3006.0 / 300, IsolatedNodes: 294, SpanningLists: 1, Hubs: 1, HubEdges: 3000,
+	require.Equal(t, Degrees{Max: 3000, MaxNode: 5, Mean: 3006.0 / 300, EmptyLists: 294, SpanningLists: 1, Hubs: 1, HubEdges: 3000,
 		SelfLoops: 11, ParallelEdges: 2701}, r.Degrees)
 	a := r.Adjacency
 	require.Equal(t, a.Bytes, a.DirectoryBytes+a.SealBytes+a.PaddingBytes+uint64(a.EntryBytes)*r.Edges)
@@ -156,7 +156,7 @@ func TestRun(t *testing.T) {
 	var back Result
 	require.NoError(t, json.Unmarshal(b, &back))
 	require.Equal(t, *r, back)
-	for _, words := range []string{"300, of them 294 without edges", "3,006 from 3,006 rows", "max 3,000 (node 5)", "1 of them hubs", r.Fingerprint, "bfloat16 [300 10]", "presence", "row in the input"} {
+	for _, words := range []string{"300, of them 294 without in-neighbours", "3,006 from 3,006 rows", "max 3,000 (node 5)", "1 of them hubs", r.Fingerprint, "bfloat16 [300 10]", "presence", "row in the input"} {
 		require.Contains(t, r.Text(), words)
 	}
 }
@@ -185,7 +185,7 @@ func TestVerifyPasses(t *testing.T) {
 		require.NoError(t, err)
 		r, err := Run(context.Background(), Config{Path: x.path})
 		require.NoError(t, err)
-		require.Equal(t, nodes, r.Degrees.IsolatedNodes)
+		require.Equal(t, nodes, r.Degrees.EmptyLists)
 		require.NotContains(t, r.Text(), "NaN")
 	}
 	canonical := build(t, layout.WriterConfig{Nodes: 4, EdgeIDs: layout.EdgeIDsCanonical}, []row{{0, 1}, {0, 1}, {2, 0}})

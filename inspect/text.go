@@ -46,7 +46,7 @@ var idWords = map[string]string{
 func (r *Result) Text() string {
 	p := newPage()
 	p.line("graph", "%s, format %d, %s", r.Path, r.FormatVersion, ibytes(r.FileBytes))
-	p.line("nodes", "%s, of them %s without edges", count(r.Nodes), count(r.Degrees.IsolatedNodes))
+	p.line("nodes", "%s, of them %s without %s-neighbours", count(r.Nodes), count(r.Degrees.EmptyLists), r.Direction)
 	p.line("edges", "%s from %s rows of input%s", count(r.Edges), count(r.InputEdges), r.options())
 	p.line("direction", "%s: a node's list holds its %s-neighbours", r.Direction, r.Direction)
 	p.line("edge ids", "%s: %s", r.EdgeIDs, idWords[r.EdgeIDs])
