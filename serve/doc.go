@@ -13,13 +13,15 @@
 //
 // A batch is copied once, from the engine's buffers into a slab in Arrow's
 // layout. arrow/go's own Flight writer would copy it twice more, into the body
-// of a FlightData message and into its protobuf encoding; a frame instead
-// hands the slab's buffers to gRPC by reference, behind a protobuf prefix
-// written by hand, and gRPC's release of the last of them releases the slab.
+// of a FlightData message and into its protobuf encoding, and hold both (45 ms
+// for a batch of 38 MB on two cores; `go test ./serve -bench Framing`). A frame
+// instead hands the slab's buffers to gRPC by reference, behind a protobuf
+// prefix written by hand (0.1 ms), and gRPC's release of the last of them
+// releases the slab. gRPC itself copies a batch once more, into the frames that
+// it writes.
 //
-// The frame's prefix is padded so that the body starts at a multiple of 64 in
-// the message, because clients in C++ (pyarrow) slice it there and copy what
-// is not aligned.
+// The frame's prefix is padded so that clients in C++ (pyarrow), which take the
+// body as it lies in the message, find the buffers aligned to 8 bytes.
 //
 // gRPC does not promise that release: what it had queued for a stream that was
 // cut it may simply forget. Slabs are therefore memory of the Go heap, where the

@@ -197,17 +197,26 @@ func shortDir(t testing.TB) string {
 // start serves f and sees to it that nothing is left at the end of the test.
 func start(t testing.TB, f *fake, change func(*serve.Config)) *served {
 	t.Helper()
+	t.Cleanup(func() { require.Zero(t, f.open.Load(), "iterators left open") })
+	s := startOn(t, f, change)
+	s.fake = f
+	return s
+}
+
+// startOn is start for any engine.
+func startOn(t testing.TB, e serve.Engine, change func(*serve.Config)) *served {
+	t.Helper()
 	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 	ready := make(chan struct{})
 	c := serve.Config{
-		Engine: f, Listen: address(t), Version: "1.2.3", Log: quiet,
+		Engine: e, Listen: address(t), Version: "1.2.3", Log: quiet,
 		Ready: func() { close(ready) },
 	}
 	if change != nil {
 		change(&c)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &served{fake: f, listen: c.Listen, stop: cancel, result: make(chan serve.Result, 1), err: make(chan error, 1)}
+	s := &served{listen: c.Listen, stop: cancel, result: make(chan serve.Result, 1), err: make(chan error, 1)}
 	go func() {
 		result, err := serve.Run(ctx, c.WithAllocator(mem))
 		s.result <- result
@@ -215,7 +224,6 @@ func start(t testing.TB, f *fake, change func(*serve.Config)) *served {
 	}()
 	t.Cleanup(func() {
 		s.end(t)
-		require.Zero(t, f.open.Load(), "iterators left open")
 		if !s.cut {
 			mem.AssertSize(t, 0)
 		}

@@ -3,6 +3,7 @@ package serve
 import (
 	"encoding/binary"
 	"fmt"
+	"math/bits"
 
 	"github.com/apache/arrow/go/v17/arrow"
 	"github.com/apache/arrow/go/v17/arrow/ipc"
@@ -19,9 +20,10 @@ const (
 )
 
 const (
-	bodyAlign = 64
-	smallest  = 4096          // bytes of a buffer that is worth a reference
-	largest   = 2<<30 - 1<<20 // bytes of a message: what protobuf in C++ reads, less the prefix
+	bodyAlign  = 64
+	http2Frame = 16 << 10
+	smallest   = 4096          // bytes of a buffer that is worth a reference
+	largest    = 2<<30 - 1<<20 // bytes of a message: what protobuf in C++ reads, less the prefix
 )
 
 // frame is one FlightData message, encoded: the prefix and the small buffers
@@ -67,24 +69,37 @@ func (f *framer) take() []*frame {
 	return all
 }
 
-// prefix encodes all of a FlightData message up to a body of n bytes, padded
-// by zeros after the header, which Arrow allows, so that it ends aligned.
+// prefix encodes all of a FlightData message up to a body of n bytes. Zeros
+// after the header, which Arrow allows, make it end at a multiple of bodyAlign,
+// and make the message longer than one HTTP/2 frame: pieces of several frames
+// are put together in memory that is aligned, while one alone is left in the
+// middle of what was read.
 func prefix(header []byte, n int) []byte {
-	for pad := 0; ; pad++ {
-		b := binary.AppendUvarint(nil, tagHeader)
-		b = binary.AppendUvarint(b, uint64(len(header)+pad))
-		b = append(b, header...)
-		b = append(b, make([]byte, pad)...)
-		if n == 0 {
-			return b
-		}
+	pad := 0
+	if n > 0 {
+		pad = max(0, http2Frame-n-len(header))
+	}
+	for n > 0 && !placed(len(header)+pad, n) {
+		pad++
+	}
+	b := binary.AppendUvarint(nil, tagHeader)
+	b = binary.AppendUvarint(b, uint64(len(header)+pad))
+	b = append(b, header...)
+	b = append(b, make([]byte, pad)...)
+	if n > 0 {
 		b = binary.AppendUvarint(b, tagBody)
 		b = binary.AppendUvarint(b, uint64(n))
-		if len(b)%bodyAlign == 0 {
-			return b
-		}
 	}
+	return b
 }
+
+// placed reports whether a body of n bytes lies well behind a header.
+func placed(header, n int) bool {
+	start := uvarintLen(tagHeader) + uvarintLen(header) + header + uvarintLen(tagBody) + uvarintLen(n)
+	return start%bodyAlign == 0 && start+n > http2Frame
+}
+
+func uvarintLen(n int) int { return (bits.Len(uint(n)|1) + 6) / 7 }
 
 // gatherer is an io.Writer that refers to what is written in place of copying
 // it, which is sound because all of it lies in rec's buffers. Small writes are

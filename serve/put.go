@@ -1,7 +1,9 @@
 package serve
 
 import (
+	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -10,12 +12,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/apache/arrow/go/v17/arrow"
-	"github.com/apache/arrow/go/v17/arrow/array"
 	"github.com/apache/arrow/go/v17/arrow/flight"
-	"github.com/apache/arrow/go/v17/arrow/ipc"
-	"github.com/apache/arrow/go/v17/arrow/memory"
-	"google.golang.org/grpc/codes"
 
 	"github.com/aether-ooc/aether-ooc/internal/base"
 )
@@ -25,8 +22,8 @@ func (s *server) DoPut(stream flight.FlightService_DoPutServer) error {
 	ctx, cancel := s.within(stream.Context())
 	defer cancel()
 	stored, err := s.receive(stream)
-	if cause := ctx.Err(); cause != nil && err != nil {
-		err = cause
+	if ctx.Err() != nil && err != nil {
+		err = context.Cause(ctx)
 	}
 	if err != nil {
 		return s.answer(err)
@@ -45,19 +42,26 @@ type Stored struct {
 	Seeds  int64  `json:"seeds"`
 }
 
+// source is what DoPut reads of its stream.
+type source interface {
+	Recv() (*flight.FlightData, error)
+}
+
 // receive reads a whole upload and keeps it, if it is what its name says.
-func (s *server) receive(stream flight.FlightService_DoPutServer) (Stored, error) {
-	r, err := flight.NewRecordReader(stream, ipc.WithAllocator(capped{s.mem, s.UploadBytes + ticketBytes}))
+func (s *server) receive(stream source) (Stored, error) {
+	first, err := stream.Recv()
+	if err != nil && !errors.Is(err, io.EOF) {
+		return Stored{}, err
+	}
+	name, err := uploadCommand(first.GetFlightDescriptor().GetCmd())
+	if err == nil {
+		err = checkSchema(first.GetDataHeader())
+	}
 	if err != nil {
 		return Stored{}, badUpload(err)
 	}
-	defer r.Release()
-	name, err := uploadCommand(r)
-	if err != nil {
-		return Stored{}, err
-	}
 	list := received{uploads: s.uploads, nodes: []base.NodeID{}, sum: sha256.New()}
-	if err = list.readAll(r); err == nil {
+	if err = list.readAll(stream); err == nil {
 		err = list.checkName(name)
 	}
 	if err != nil {
@@ -69,25 +73,16 @@ func (s *server) receive(stream flight.FlightService_DoPutServer) (Stored, error
 }
 
 func badUpload(err error) error {
-	if codeOf(err) != codes.Internal { // it has its kind already
-		return err
-	}
-	return fmt.Errorf("serve: %w: an upload is an Arrow stream of one int64 column, nodes: %w", errTicket, err)
+	return fmt.Errorf(`serve: %w: an upload is an Arrow stream of one int64 column, nodes, under the command {"version": %d, "upload": HASH}: %w`,
+		errTicket, ProtocolVersion, err)
 }
 
-func uploadCommand(r *flight.Reader) (sha string, err error) {
+func uploadCommand(command []byte) (sha string, err error) {
 	var name uploadName
-	if err := strict(r.LatestFlightDescriptor().GetCmd(), &name); err != nil {
-		return "", fmt.Errorf(`serve: %w: the upload's command is not {"version": %d, "upload": HASH}: %w`, errTicket, ProtocolVersion, err)
+	if err := strict(command, &name); err != nil {
+		return "", fmt.Errorf("command: %w", err)
 	}
-	if err := errors.Join(checkVersion(name.Version), checkHash(name.Upload)); err != nil {
-		return "", fmt.Errorf("serve: %w: %w", errTicket, err)
-	}
-	f := r.Schema().Fields()
-	if len(f) != 1 || f[0].Name != "nodes" || f[0].Type.ID() != arrow.INT64 {
-		return "", fmt.Errorf("serve: %w: an upload has one int64 column, nodes, this one has %v", errTicket, f)
-	}
-	return name.Upload, nil
+	return name.Upload, errors.Join(checkVersion(name.Version), checkHash(name.Upload))
 }
 
 // received is an upload as far as it has come. The room of its nodes is
@@ -95,37 +90,43 @@ func uploadCommand(r *flight.Reader) (sha string, err error) {
 type received struct {
 	uploads *uploads
 	nodes   []base.NodeID
-	sum     hash.Hash // of the ids as they lie in memory, little-endian
+	sum     hash.Hash // of the ids as they came
 }
 
-func (l *received) readAll(r *flight.Reader) error {
-	for r.Next() {
-		if err := l.add(r.Record().Column(0)); err != nil {
+func (l *received) readAll(stream source) error {
+	for {
+		m, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if len(m.GetDataHeader()) == 0 { // a note of the client's, not data
+			continue
+		}
+		ids, err := batchIDs(m.DataHeader, m.DataBody)
+		if err != nil {
+			return badUpload(err)
+		}
+		if err := l.add(ids); err != nil {
 			return err
 		}
 	}
-	if err := r.Err(); err != nil && !errors.Is(err, io.EOF) {
-		return badUpload(err)
-	}
-	return nil
 }
 
-func (l *received) add(col arrow.Array) error {
-	if col.NullN() > 0 {
-		return fmt.Errorf("serve: %w: %d of the upload's ids are null: leave them out", errTicket, col.NullN())
-	}
-	ids := col.(*array.Int64).Int64Values()
-	if err := checkIDs(ids); err != nil {
+// add takes the ids of one message, little-endian.
+func (l *received) add(ids []byte) error {
+	n := len(ids) / idBytes
+	if err := l.uploads.reserve(n); err != nil {
 		return err
 	}
-	if err := l.uploads.reserve(len(ids)); err != nil {
-		return err
+	l.sum.Write(ids)
+	start := len(l.nodes)
+	for at := 0; at < len(ids); at += idBytes {
+		l.nodes = append(l.nodes, base.NodeID(binary.LittleEndian.Uint64(ids[at:])))
 	}
-	l.sum.Write(arrow.Int64Traits.CastToBytes(ids))
-	for _, id := range ids {
-		l.nodes = append(l.nodes, base.NodeID(id))
-	}
-	return nil
+	return checkIDs(l.nodes[start:], start)
 }
 
 func (l *received) checkName(name string) error {
@@ -133,18 +134,4 @@ func (l *received) checkName(name string) error {
 		return fmt.Errorf("serve: %w: the upload's name is %s, its ids hash to %s: name it by the SHA-256 of the ids as 8-byte little-endian integers", errTicket, name, got)
 	}
 	return nil
-}
-
-// capped is an allocator for what strangers send: lengths in a message may ask
-// for more than there is. The Arrow reader turns the panic into an error.
-type capped struct {
-	memory.Allocator
-	max int64
-}
-
-func (c capped) Allocate(n int) []byte {
-	if n < 0 || int64(n) > c.max {
-		panic(fmt.Errorf("serve: %w: a buffer of %d bytes", errUploadRoom, n))
-	}
-	return c.Allocator.Allocate(n)
 }

@@ -122,22 +122,20 @@ func (n *Nodes) readList(b []byte) error {
 	if err := integers(b, &ids); err != nil {
 		return fmt.Errorf("nodes: %w", err)
 	}
-	if err := checkIDs(ids); err != nil {
-		return err
-	}
 	n.List = make([]base.NodeID, len(ids))
 	for i, id := range ids {
 		n.List[i] = base.NodeID(id)
 	}
-	return nil
+	return checkIDs(n.List, 0)
 }
 
-// checkIDs refuses what no graph has; whether this graph has them is the
-// engine's to say.
-func checkIDs(ids []int64) error {
+// checkIDs refuses what no graph has, ids that were negative; whether this
+// graph has the others is the engine's to say. ids[0] has the place first in its
+// list.
+func checkIDs(ids []base.NodeID, first int) error {
 	for i, id := range ids {
-		if id < 0 {
-			return fmt.Errorf("%w: nodes[%d] is %d: ids count from 0", errNodeID, i, id)
+		if int64(id) < 0 {
+			return fmt.Errorf("serve: %w: nodes[%d] is %d: ids count from 0", errNodeID, first+i, int64(id))
 		}
 	}
 	return nil
