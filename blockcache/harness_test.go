@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
@@ -101,9 +102,9 @@ func (r *rig) lanes(kind string, p *plan, work func(i int, l *Lane)) {
 			ring := openRing(r.t, kind, p, uint64(i))
 			work(i, r.cache.NewLane(ring))
 			if p == nil || p.breaks == 0 {
-				require.Zero(r.t, ring.InFlight())
+				assert.Zero(r.t, ring.InFlight())
 			}
-			require.NoError(r.t, ring.Close())
+			assert.NoError(r.t, ring.Close())
 		}()
 	}
 	done.Wait()
