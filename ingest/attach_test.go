@@ -4,6 +4,7 @@ package ingest
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/aether-ooc/aether-ooc/inspect"
 	"github.com/aether-ooc/aether-ooc/internal/base"
 	"github.com/aether-ooc/aether-ooc/internal/npy"
 	"github.com/aether-ooc/aether-ooc/layout"
@@ -180,10 +182,7 @@ func TestMixedFilesAreSeen(t *testing.T) {
 	require.NoError(t, os.RemoveAll(c.Out))
 	require.NoError(t, os.Rename(c.Out+".kept", c.Out))
 
-	g, _ := readLists(t, c.Out)
-	f, err := os.ReadFile(layout.SumsPath(g.Attachments[0].Path(c.Out)))
-	require.NoError(t, err)
-	sums, err := layout.OpenSums(bytes.NewReader(f), int64(len(f)), "sums")
-	require.NoError(t, err)
-	require.NotEqual(t, g.Superblock.Fingerprint, sums.Fingerprint)
+	_, err = inspect.Verify(context.Background(), inspect.Config{Path: c.Out})
+	require.ErrorIs(t, err, layout.ErrCorrupt)
+	require.ErrorContains(t, err, ".features.npy")
 }

@@ -79,6 +79,31 @@ func TestRefusalComesBeforeTheWork(t *testing.T) {
 	}
 }
 
+// A gzipped input has half of the memory set aside for it; none of that may
+// stay mapped, whatever the outcome.
+func TestNothingStaysMapped(t *testing.T) {
+	dir := t.TempDir()
+	inputs := []string{
+		writeFile(t, dir, "good.gz", gzipped("0 1\n")),
+		writeFile(t, dir, "wide.gz", gzipped("0 1\n0 4294967296\n")),
+		writeFile(t, dir, "bad.gz", gzipped("0 1\nx\n")),
+	}
+	before := mappedPages(t)
+	for i := range 30 {
+		_, err := run(t, Config{Input: inputs[i%3], Out: filepath.Join(dir, "g.bin"), Memory: 4 << 30})
+		require.Equal(t, i%3 == 2, err != nil, "%v", err)
+	}
+	require.Less(t, mappedPages(t)-before, 2<<30/os.Getpagesize())
+}
+
+func mappedPages(t *testing.T) (n int) {
+	b, err := os.ReadFile("/proc/self/statm")
+	require.NoError(t, err)
+	_, err = fmt.Sscan(string(b), &n)
+	require.NoError(t, err)
+	return n
+}
+
 func TestOptionsThatCannotBeMeant(t *testing.T) {
 	dir := t.TempDir()
 	in := writeFile(t, dir, "e.txt", "0 1\n")

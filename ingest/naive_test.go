@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/aether-ooc/aether-ooc/inspect"
 	"github.com/aether-ooc/aether-ooc/internal/base"
 	"github.com/aether-ooc/aether-ooc/internal/npy"
 	"github.com/aether-ooc/aether-ooc/layout"
@@ -90,9 +91,12 @@ func (l lists) counts(n int64) (edges, duplicates, isolated int64) {
 	return edges, duplicates, n - int64(len(touched))
 }
 
-// readLists reads a graph back, block by block.
+// readLists reads a graph back, block by block, after inspect has found nothing
+// wrong with it and its attachments.
 func readLists(t testing.TB, path string) (*layout.Graph, lists) {
 	t.Helper()
+	_, err := inspect.Verify(context.Background(), inspect.Config{Path: path})
+	require.NoError(t, err)
 	g, f := readGraph(t, path)
 	l := lists{}
 	adjacency, _ := g.Table.Find(layout.KindAdjacency, 0, 0)
@@ -164,16 +168,24 @@ func writeFile(t testing.TB, dir, name, content string) string {
 // smallMemory is enough for the graphs of most tests.
 const smallMemory = 64 << 20
 
-// run builds with a small budget, and checks that nothing but files that were
-// there before, the graph and its attachments lies in the folder afterwards.
+// run builds with a small budget, and checks that no temporary file and no
+// descriptor is left.
 func run(t testing.TB, c Config) (*Result, error) {
 	t.Helper()
 	if c.Memory == 0 {
 		c.Memory = smallMemory
 	}
+	before := descriptors(t)
 	res, err := Run(context.Background(), c)
+	require.Equal(t, before, descriptors(t), "descriptors are left")
 	requireNoStage(t, c.Out)
 	return res, err
+}
+
+func descriptors(t testing.TB) int {
+	open, err := os.ReadDir("/proc/self/fd")
+	require.NoError(t, err)
+	return len(open)
 }
 
 func requireNoStage(t testing.TB, out string) {
