@@ -62,7 +62,7 @@ type Index struct {
 	MemoryShare    float64 `json:"memory_share"` // of the file
 	FileBytes      uint64  `json:"file_bytes"`
 	FileShare      float64 `json:"file_share"`
-	PresenceBitmap bool    `json:"presence_bitmap"` // isolated nodes are known without a read
+	PresenceBitmap bool    `json:"presence_bitmap"` // nodes without a list are known without a read
 }
 
 // Section is one entry of the section table.
