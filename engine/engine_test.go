@@ -184,7 +184,8 @@ func TestBatchesAreTheOracles(t *testing.T) {
 
 func TestManyRequestsAtOnce(t *testing.T) {
 	f := build(t, animal(t, "rmat"), true)
-	for _, o := range []engine.Options{{Memory: 64 << 20, Lanes: 3}, {Lanes: 3, Memory: least(t, f.path, engine.Options{Lanes: 3})}} {
+	tight := engine.Options{Lanes: 3, Memory: least(t, f.path, engine.Options{Lanes: 3})}
+	for _, o := range []engine.Options{{Memory: 64 << 20, Lanes: 3}, tight} {
 		e := open(t, f.path, o)
 		var wg sync.WaitGroup
 		for range 2 {
@@ -193,6 +194,9 @@ func TestManyRequestsAtOnce(t *testing.T) {
 			}
 		}
 		wg.Wait()
+		if o.Memory == tight.Memory {
+			require.NotZero(t, e.Stats().Alone)
+		}
 	}
 }
 

@@ -35,6 +35,9 @@ func (e *Engine) openGraph() (err error) {
 	if e.file, err = uring.OpenFile(e.path, e.options.mode()); err != nil {
 		return fmt.Errorf("engine: opening the graph: %w", err)
 	}
+	if err := e.foresee(); err != nil {
+		return err
+	}
 	if e.graph, err = layout.OpenGraph(e.file, e.file.Size(), e.path); err != nil {
 		return fmt.Errorf("engine: opening the graph: %w", err)
 	}
@@ -46,20 +49,45 @@ const (
 	laneBytes     = 96 << 10 // a lane's window lists and small change
 )
 
+const (
+	leastIndexRow = 12       // bytes of the index for a block
+	indexShare    = 200      // the index takes at most this part of the file
+	harmless      = 32 << 20 // an index that may be read to learn what it takes exactly
+)
+
+// foresee refuses a budget that a large index alone would exceed, before it is
+// in memory.
+func (e *Engine) foresee() error {
+	b := make([]byte, base.BlockSize)
+	_, _ = e.file.ReadAt(b, 0)
+	s, err := layout.DecodeSuperblock(b)
+	if err != nil || s.Blocks*leastIndexRow <= uint64(max(e.options.Memory, harmless)) {
+		return nil // OpenGraph says what is wrong with the file, divide with the budget
+	}
+	e.demand = e.newDemand(int64(s.FileLength / indexShare))
+	e.demand.lanes = max(1, e.demand.lanes)
+	return e.overBudget("the graph", anyBudget)
+}
+
+func anyBudget(Budget) bool { return true }
+
+func (e *Engine) newDemand(index int64) demand {
+	depth := e.options.Depth
+	if depth == 0 {
+		depth = uring.DefaultDepth
+	}
+	return demand{index: index, perLane: laneBytes + int64(depth)*ringReadBytes, lanes: e.options.Lanes,
+		blocks: e.file.Size() / base.BlockSize, footprint: e.footprint}
+}
+
 // divide settles lanes and budget.
 func (e *Engine) divide() error {
-	o := e.options
-	e.demand = demand{index: e.graph.Index.Bytes(), lanes: o.Lanes, blocks: e.file.Size() / base.BlockSize, footprint: e.footprint}
+	e.demand = e.newDemand(e.graph.Index.Bytes())
 	for _, t := range e.tables() {
 		e.demand.index += t.Bytes()
 		e.demand.blocks += t.Rows()*t.RowBytes()/base.BlockSize + 2 // with the header's
 	}
-	depth := o.Depth
-	if depth == 0 {
-		depth = uring.DefaultDepth
-	}
-	e.demand.perLane = laneBytes + int64(depth)*ringReadBytes
-	fits := false
+	o, fits := e.options, false
 	if o.Lanes > 0 {
 		e.budget, fits = e.demand.divide(o.Memory)
 	}
@@ -68,7 +96,7 @@ func (e *Engine) divide() error {
 		e.budget, fits = e.demand.divide(o.Memory)
 	}
 	if !fits {
-		return e.overBudget("the graph", func(Budget) bool { return true })
+		return e.overBudget("the graph", anyBudget)
 	}
 	return nil
 }
