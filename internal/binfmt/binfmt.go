@@ -13,11 +13,14 @@ const PayloadSize = base.BlockSize - 4
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // Sum is the seal that block no must carry, given its payload. block has
-// base.BlockSize bytes.
+// base.BlockSize bytes. The place is added byte by byte, because a buffer for it
+// would be an allocation for every block that is read.
 func Sum(block []byte, no base.BlockNo) uint32 {
-	var place [8]byte
-	binary.LittleEndian.PutUint64(place[:], uint64(no))
-	return crc32.Update(crc32.Checksum(block[:PayloadSize], castagnoli), castagnoli, place[:])
+	crc := ^crc32.Checksum(block[:PayloadSize], castagnoli)
+	for shift := 0; shift < 64; shift += 8 {
+		crc = castagnoli[byte(crc)^byte(uint64(no)>>shift)] ^ crc>>8
+	}
+	return ^crc
 }
 
 // Seal writes the seal of block no into its last four bytes.
