@@ -86,8 +86,10 @@
 //
 // # Policies
 //
-// "ristretto", the default, costs some 200 bytes of Go heap a slot, about 200 ns
-// a touch and an allocation a miss, and decides by frequency. "clock" costs four
-// bytes a slot, a nanosecond, no allocation, and decides by recency. Which
-// blocks come when does not depend on the policy, only how often they are read.
+// "ristretto", the default, decides by frequency. It costs up to 250 bytes of Go
+// heap a slot, which the garbage collector scans, an allocation a miss, a
+// goroutine that works for each miss, and about doubles the time of a hit.
+// "clock" decides by recency and costs four bytes a slot. (Sizes:
+// TestRistrettoHeap; times: go test -run xxx -bench 'Hit|Miss' ./blockcache.)
+// What fn sees does not depend on the policy, only how often it is read.
 package blockcache

@@ -99,7 +99,7 @@ func (r *rig) lanes(kind string, p *plan, work func(i int, l *Lane)) {
 		go func() {
 			defer done.Done()
 			runtime.LockOSThread()
-			ring := openRing(r.t, kind, p, uint64(i))
+			ring := openRing(r.t, kind, p, uint64(i), r.cache.Arena())
 			work(i, r.cache.NewLane(ring))
 			if p == nil || p.breaks == 0 {
 				assert.Zero(r.t, ring.InFlight())

@@ -117,6 +117,7 @@ func TestPolicyForgets(t *testing.T) {
 	p.insert(old, 3)
 	p.forget(3)
 	p.insert(young, 3)
+	settlePolicy(p)
 	p.doom(3, old) // late news
 	require.Equal(t, none, p.victim())
 	p.doom(3, young)
@@ -126,6 +127,7 @@ func TestPolicyForgets(t *testing.T) {
 
 	p.doom(3, young)
 	p.touch(young, 3) // wanted after all
+	settlePolicy(p)
 	require.Equal(t, none, p.victim())
 	require.Zero(t, rejected.Load())
 }

@@ -20,6 +20,7 @@ type plan struct {
 	short  int64                  // the read with this number brings half
 	every  int64                  // each read whose number is a multiple fails
 	breaks int64                  // a ring breaks as a whole at the read with this number
+	refuse bool                   // a ring takes no group
 	hook   func(read *uring.Read) // called before a read is done
 }
 
@@ -67,6 +68,9 @@ func newFakeRing(p *plan, seed uint64) *fakeRing {
 }
 
 func (r *fakeRing) Queue(g *uring.Group) error {
+	if r.plan != nil && r.plan.refuse {
+		return errBroken
+	}
 	r.queue = append(r.queue, g)
 	r.depth += len(g.Reads)
 	r.peak = max(r.peak, r.depth)
@@ -123,14 +127,14 @@ func (r *fakeRing) Close() error       { return nil }
 
 // openRing opens a ring of the named kind for the calling goroutine: "fake",
 // "shuffled" (real, with groups finishing out of order), or a backend.
-func openRing(t testing.TB, kind string, p *plan, seed uint64) uring.Ring {
+func openRing(t testing.TB, kind string, p *plan, seed uint64, arena []byte) uring.Ring {
 	switch kind {
 	case "fake":
 		return newFakeRing(p, seed)
 	case "shuffled":
-		return faultio.Wrap(openRing(t, "auto", p, seed), faultio.Shuffle(seed, 3))
+		return faultio.Wrap(openRing(t, "auto", p, seed, arena), faultio.Shuffle(seed, 3))
 	}
-	r, err := uring.Open(uring.Config{Backend: kind, Depth: 64})
+	r, err := uring.Open(uring.Config{Backend: kind, Depth: 64, Arena: arena})
 	if errors.Is(err, uring.ErrUnsupported) {
 		t.Skipf("%s: %v", kind, err)
 	}

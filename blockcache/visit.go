@@ -56,7 +56,7 @@ func (l *Lane) end() error {
 
 // checkRest: after a visit the lane holds nothing.
 func (l *Lane) checkRest() {
-	if l.broken == nil {
+	if invariants.Enabled && l.broken == nil {
 		invariants.Check(l.held() == 0 && l.flying == 0 && l.open == nil && l.mail.take() == noEntry,
 			"after a visit: %d blocks held, %d batches in flight", l.held(), l.flying)
 	}

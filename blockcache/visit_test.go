@@ -1,12 +1,14 @@
 package blockcache
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -402,6 +404,52 @@ func TestBrokenRing(t *testing.T) {
 		require.NoError(t, c.Close())
 		require.True(t, broken.Load() > 0 || sick.reads.Load() < breaks)
 	}
+}
+
+// TestQueueRefused: a ring that takes no group is broken too.
+func TestQueueRefused(t *testing.T) {
+	r := newRig(t, Config{Slots: 64, Lanes: 2}, 50*base.BlockSize)
+	r.lanes("fake", &plan{refuse: true}, func(_ int, l *Lane) {
+		for range 2 {
+			err := r.visit(l, 0, all(50))
+			assert.ErrorIs(t, err, ErrRingBroken)
+			assert.ErrorIs(t, err, errBroken)
+		}
+	})
+}
+
+// TestChains: blocks that share a bucket are told apart.
+func TestChains(t *testing.T) {
+	r := newRig(t, Config{Slots: 6, Lanes: 3})
+	path := filepath.Join(t.TempDir(), "sparse")
+	f, err := os.Create(path)
+	require.NoError(t, err)
+	var list []base.BlockNo
+	for i := range 16 {
+		no := base.BlockNo(i/2*minHeads + i%2)
+		list = append(list, no)
+		_, err := f.WriteAt(content(0, no), int64(no.Off()))
+		require.NoError(t, err)
+	}
+	require.NoError(t, f.Close())
+	file, err := uring.OpenFile(path, uring.Buffered)
+	require.NoError(t, err)
+	defer file.Close()
+	id := r.cache.AddFile(file, nil)
+	require.Equal(t, r.cache.bucket(keyOf(id, list[0])), r.cache.bucket(keyOf(id, list[2])))
+	r.lanes("fake", &plan{}, func(i int, l *Lane) {
+		dice := rand.New(rand.NewPCG(11, uint64(i)))
+		for range 200 {
+			from := dice.IntN(len(list))
+			part := list[from : from+dice.IntN(len(list)-from)]
+			assert.NoError(t, l.Visit(context.Background(), id, part, func(i int, b []byte) error {
+				if !bytes.Equal(b, content(0, part[i])) {
+					return fmt.Errorf("block %d has other bytes", part[i])
+				}
+				return nil
+			}))
+		}
+	})
 }
 
 // TestCloseInUse: a cache in use is not pulled from under its user.
