@@ -65,6 +65,7 @@
 //     batches before it come first, none after it.
 //  3. A stream is at most Lanes+2 batches ahead of its consumer.
 //  4. Batches under way, waiting or kept for reuse hold no more than
-//     Budget.Batches, and at most one batch besides.
+//     Budget.Batches, and besides at most one that is made alone and one that
+//     is kept.
 //  5. A consumer that waits gets its batch made, whatever other consumers do.
 package engine

@@ -10,11 +10,12 @@ import (
 // results to each stream's consumer in order. A job makes one batch.
 //
 // Memory: flight counts the bytes of batches that are being made or wait for
-// their consumer, spare those that consumers gave back. Together they stay
-// within share, the lanes' scratch included, with one exception: a consumer that waits and has nothing under
-// way gets its next batch made even beyond the share, one such batch at a time
-// in the whole engine. So a batch larger than the share only runs alone, and
-// consumers that are slow, or gone to sleep, cannot starve the others.
+// their consumer, spare those that consumers gave back. Together with the lanes'
+// scratch they stay within share, one spare batch aside, with one exception: a
+// consumer that waits and has nothing under way gets its next batch made even
+// beyond the share, one such batch at a time in the whole engine. So a batch
+// larger than the share runs alone, and consumers that are slow, or gone to
+// sleep, cannot starve the others.
 type scheduler struct {
 	window int64 // how far a stream may run ahead of its consumer, in batches
 	share  int64
@@ -276,12 +277,12 @@ func (s *scheduler) recycle(b *Batch) {
 	s.keep(b)
 }
 
-// keep holds on to a batch's buffers where there is room for them; otherwise
-// they are left to the garbage collector. One batch beyond the share is kept for
-// the next that has to run alone.
+// keep holds on to a batch's buffers where there is room for them. One batch is
+// kept in any case: dropped, it would take the same memory until the garbage
+// collector comes, and the next batch its own besides.
 func (s *scheduler) keep(b *Batch) {
 	size := b.bytes()
-	room := s.flight+s.scratch+s.spare+size <= s.share || len(s.free) == 0 && !s.alone
+	room := s.flight+s.scratch+s.spare+size <= s.share || len(s.free) == 0
 	if room && !s.closed && int64(len(s.free)) < s.window {
 		s.free = append(s.free, b)
 		s.spare += size
