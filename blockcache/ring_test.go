@@ -126,13 +126,21 @@ func (r *fakeRing) Stats() uring.Stats { return uring.Stats{} }
 func (r *fakeRing) Close() error       { return nil }
 
 // openRing opens a ring of the named kind for the calling goroutine: "fake",
-// "shuffled" (real, with groups finishing out of order), or a backend.
+// "shuffled" (real, with groups finishing out of order), "stormy" (and with one
+// read in eleven failing), or a backend.
 func openRing(t testing.TB, kind string, p *plan, seed uint64, arena []byte) uring.Ring {
 	switch kind {
 	case "fake":
 		return newFakeRing(p, seed)
 	case "shuffled":
 		return faultio.Wrap(openRing(t, "auto", p, seed, arena), faultio.Shuffle(seed, 3))
+	case "stormy":
+		return faultio.Wrap(openRing(t, "shuffled", p, seed, arena), faultio.NewPlan(func(k int64) (f faultio.Fault) {
+			if k%11 == 10 {
+				f.Err = syscall.EIO
+			}
+			return f
+		}))
 	}
 	r, err := uring.Open(uring.Config{Backend: kind, Depth: 64, Arena: arena})
 	if errors.Is(err, uring.ErrUnsupported) {
