@@ -126,11 +126,11 @@ func TestTheEnginesRefusals(t *testing.T) {
 	}{
 		{func(t *serve.Ticket) { t.Fanouts = serve.Fanouts{-2} }, "InvalidArgument", "fanout"},
 		{func(t *serve.Ticket) { t.Fanouts = make(serve.Fanouts, 256) }, "InvalidArgument", "256"},
-		{func(t *serve.Ticket) { t.BatchSize = 0 }, "InvalidArgument", "BatchSize"},
-		{func(t *serve.Ticket) { t.Rank = 1 }, "InvalidArgument", "Rank"},
+		{func(t *serve.Ticket) { t.BatchSize = 0 }, "InvalidArgument", "batch_size"},
+		{func(t *serve.Ticket) { t.Rank = 1 }, "InvalidArgument", "rank"},
 		{func(t *serve.Ticket) { t.NodeAttrs = []string{"z"} }, "InvalidArgument", "z"},
 		{func(t *serve.Ticket) { t.Nodes.List = []base.NodeID{1 << scale} }, "OutOfRange", "1024"},
-		{func(t *serve.Ticket) { t.Count = -1 }, "InvalidArgument", "Count"},
+		{func(t *serve.Ticket) { t.Count = -1 }, "InvalidArgument", "count"},
 		{func(t *serve.Ticket) { t.Fingerprint = zeros(32) }, "FailedPrecondition", zeros(32)},
 	} {
 		ticket := serve.NewTicket(5)

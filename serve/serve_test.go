@@ -109,7 +109,6 @@ func TestErrorsHaveTheirCodes(t *testing.T) {
 		{fmt.Errorf("seed: %w", sampler.ErrUnknownNode), codes.OutOfRange},
 		{fmt.Errorf("hop 2: %w", sampler.ErrTooLarge), codes.ResourceExhausted},
 		{fmt.Errorf("need 8 GiB: %w", engine.ErrOverBudget), codes.ResourceExhausted},
-		{&engine.RequestError{Field: "Fanouts", Why: "no"}, codes.InvalidArgument},
 		{engine.ErrClosed, codes.Unavailable},
 		{errFake, codes.Internal},
 		{fmt.Errorf("%s%w", strings.Repeat("é", 5000), errFake), codes.Internal},
@@ -123,6 +122,17 @@ func TestErrorsHaveTheirCodes(t *testing.T) {
 			text := one.err.Error()
 			require.ErrorContains(t, err, text[:min(len(text), 1998)])
 		}
+	}
+}
+
+func TestRequestErrorsNameTheTicketsField(t *testing.T) {
+	f := newFake(t)
+	c := start(t, f, nil).dial(t)
+	for field, name := range map[string]string{"BatchSize": "batch_size", "Nodes[17]": "nodes[17]", "Attrs": "node_attrs", "First": "first"} {
+		f.fail = fmt.Errorf("engine: %w", &engine.RequestError{Field: field, Value: -3, Why: "give more"})
+		_, err := collect(ctx, c, serve.NewTicket(5))
+		require.Equal(t, codes.InvalidArgument.String(), code(err))
+		require.ErrorContains(t, err, "= "+name+" is -3: give more")
 	}
 }
 

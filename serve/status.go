@@ -3,7 +3,10 @@ package serve
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
+	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"google.golang.org/grpc/codes"
@@ -75,7 +78,7 @@ func toStatus(err error) error {
 	if _, ok := status.FromError(err); ok { // gRPC's own
 		return err
 	}
-	text := err.Error()
+	text := words(err)
 	if len(text) > longest {
 		cut := longest
 		for !utf8.RuneStart(text[cut]) {
@@ -84,4 +87,29 @@ func toStatus(err error) error {
 		text = text[:cut] + " …"
 	}
 	return status.Error(codeOf(err), text)
+}
+
+// words is the error's text. What the engine says of a field of its Request is
+// said of the ticket's, which is what the client knows.
+func words(err error) string {
+	var bad *engine.RequestError
+	if !errors.As(err, &bad) {
+		return err.Error()
+	}
+	return fmt.Sprintf("%s is %v: %s", ticketField(bad.Field), bad.Value, bad.Why)
+}
+
+// ticketField gives the ticket's name for a field of engine.Request.
+func ticketField(field string) string {
+	if field == "Attrs" {
+		return "node_attrs"
+	}
+	var name strings.Builder
+	for i, r := range field {
+		if unicode.IsUpper(r) && i > 0 {
+			name.WriteByte('_')
+		}
+		name.WriteRune(unicode.ToLower(r))
+	}
+	return name.String()
 }

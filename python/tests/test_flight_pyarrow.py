@@ -187,7 +187,7 @@ def test_uploads(client: flight.FlightClient, graph: Graph) -> None:
         (ticket([5], sead=1), "invalid argument", "sead"),
         (b'{"version": 9, "fanouts": [1]}', "invalid argument", "this server speaks 1"),
         (ticket([-2]), "invalid argument", "anout"),
-        (ticket([5], batch_size=0), "invalid argument", "BatchSize"),
+        (ticket([5], batch_size=0), "invalid argument", "batch_size"),
         (ticket([5], nodes=[1.5]), "invalid argument", "nodes"),
         (ticket([5], nodes=[[1]]), "invalid argument", "nodes"),
         (ticket([5], node_attrs=["z"]), "invalid argument", "z"),
