@@ -36,6 +36,7 @@ type fake struct {
 	failAt int64         //
 	open   atomic.Int64  // iterators
 	made   atomic.Int64  // batches
+	wide   bool          // rows of features are long: of 400,000 bytes
 	hold   chan struct{} // where not nil, each batch waits for a value or the end of its context
 }
 
@@ -147,6 +148,9 @@ func (f *fake) batch(r engine.Request, i int64) *engine.Batch {
 	if r.Features {
 		b.X.Dim, b.X.DType = fakeDim, "float32"
 	}
+	if f.wide {
+		b.X.Data = wideRows[:len(nodes)*400_000]
+	}
 	for _, name := range r.Attrs {
 		y := engine.Attr{Name: name, Rows: engine.Rows{DType: "int64"}}
 		for _, v := range nodes {
@@ -156,6 +160,9 @@ func (f *fake) batch(r engine.Request, i int64) *engine.Batch {
 	}
 	return b
 }
+
+// wideRows are features of a hundred nodes.
+var wideRows = make([]byte, 100*400_000)
 
 // expect is what the fake gives for a request, printed.
 func (f *fake) expect(t testing.TB, r engine.Request) (all []string) {

@@ -14,7 +14,10 @@ import (
 
 	"github.com/apache/arrow/go/v17/arrow"
 	"github.com/apache/arrow/go/v17/arrow/array"
+	"github.com/apache/arrow/go/v17/arrow/flight"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/aether-ooc/aether-ooc/engine"
 	"github.com/aether-ooc/aether-ooc/ingest"
@@ -217,4 +220,47 @@ func hexColumn(col arrow.Array) string {
 	}
 	values := list.ListValues().Data()
 	return fmt.Sprintf("\"%x\"", values.Buffers()[1].Bytes()[:values.Len()*values.DataType().(arrow.FixedWidthDataType).Bytes()])
+}
+
+func TestServersLeaveNoDescriptors(t *testing.T) {
+	e := realEngine(t)
+	count := func() int {
+		list, err := os.ReadDir("/proc/self/fd")
+		require.NoError(t, err)
+		return len(list)
+	}
+	before := 0
+	for i := range 5 {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			s := startOn(t, e, nil)
+			_, err := collect(ctx, s.dial(t), serve.NewTicket(3))
+			require.NoError(t, err)
+		})
+		if i == 0 {
+			before = count() // the runtime's poller has its own by now
+		}
+	}
+	require.Equal(t, before, count())
+}
+
+// BenchmarkStream is a whole stream over the socket, as a client that only
+// receives sees it: batches of about 38 MB.
+func BenchmarkStream(b *testing.B) {
+	f := newFake(b)
+	f.wide = true
+	s := startOn(b, f, nil)
+	conn, err := grpc.NewClient(s.listen, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithInitialWindowSize(16<<20), grpc.WithInitialConnWindowSize(16<<20),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(1<<30)))
+	require.NoError(b, err)
+	defer conn.Close()
+	for b.Loop() {
+		stream, err := flight.NewClientFromConn(conn, nil).DoGet(ctx, &flight.Ticket{Ticket: []byte(`{"version": 1, "fanouts": [1], "batch_size": 100}`)})
+		require.NoError(b, err)
+		bytes := int64(0)
+		for m, err := stream.Recv(); err == nil; m, err = stream.Recv() {
+			bytes += int64(len(m.DataBody))
+		}
+		b.SetBytes(bytes)
+	}
 }
