@@ -19,6 +19,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
+
+	"github.com/aether-ooc/aether-ooc/internal/invariants"
 )
 
 func TestMain(m *testing.M) {
@@ -690,6 +692,34 @@ func TestConfig(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, depth, r.Stats().Depth)
 			require.NoError(t, r.Close())
+		}
+	})
+}
+
+// The kernel ties a ring to a thread; on another one it must fail, not hang.
+func TestWrongThread(t *testing.T) {
+	locked(t, func() {
+		r, err := Open(Config{Backend: "uring"})
+		require.NoError(t, err)
+		defer func() { _ = r.Close() }()
+		r.Wake() // lets the Wait return in any case
+		other := make(chan any, 1)
+		go func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			defer func() {
+				if p := recover(); p != nil {
+					other <- p
+				}
+			}()
+			_, err := r.Wait()
+			other <- err
+		}()
+		complaint := fmt.Sprint(<-other)
+		if invariants.Enabled {
+			require.Contains(t, complaint, "is used by thread")
+		} else {
+			require.Contains(t, complaint, "LockOSThread")
 		}
 	})
 }

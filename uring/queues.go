@@ -19,10 +19,9 @@ import (
 //	      head: ours        tail: the kernel's
 //	cqes  ◄───────────────────────────────────
 type queues struct {
-	fd       int
-	features uint32
-	flags    uint32 // of the set-up
-	mem      [][]byte
+	fd    int
+	flags uint32 // of the set-up
+	mem   [][]byte
 
 	sqHead, sqTail, sqFlags *uint32
 	sqes                    []sqe
@@ -62,7 +61,7 @@ func newQueues(entries int, flags []uint32) (*queues, error) {
 
 func mapQueues(fd int, p *params) (*queues, error) {
 	unix.CloseOnExec(fd)
-	q := &queues{fd: fd, features: p.features, flags: p.flags}
+	q := &queues{fd: fd, flags: p.flags}
 	if p.features&featSingleMmap == 0 {
 		return nil, errors.Join(refused("io_uring_setup", unix.ENOSYS), q.close())
 	}
@@ -147,7 +146,7 @@ func (q *queues) enter(wait uint32) unix.Errno {
 }
 
 func (q *queues) close() error {
-	errs := []error{}
+	var errs []error
 	for _, m := range q.mem {
 		errs = append(errs, unix.Munmap(m))
 	}
