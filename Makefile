@@ -39,13 +39,16 @@ lint: venv ## gofmt, go vet, staticcheck, ruff, mypy
 	$(STATICCHECK) ./...
 	cd python && ../$(PY) -m ruff check . && ../$(PY) -m ruff format --check . && ../$(PY) -m mypy
 
-test-go: build $(REPORTS) ## Go tests
+# Tests in Go that ask pyarrow for its opinion find it here.
+test-go test-invariants test-race: export AETHER_PYTHON = $(CURDIR)/$(PY)
+
+test-go: build venv $(REPORTS) ## Go tests
 	$(GOTESTSUM) --format pkgname --junitfile $(REPORTS)/go.xml -- -count=1 ./...
 
-test-invariants: $(REPORTS) ## Go tests with every assertion switched on
+test-invariants: venv $(REPORTS) ## Go tests with every assertion switched on
 	$(GOTESTSUM) --format pkgname --junitfile $(REPORTS)/go-invariants.xml -- -count=1 -tags invariants ./...
 
-test-race: $(REPORTS) ## Go tests under the race detector, where there is a C compiler
+test-race: venv $(REPORTS) ## Go tests under the race detector, where there is a C compiler
 	@if command -v "$$(go env CC)" >/dev/null; then \
 	  CGO_ENABLED=1 $(GOTESTSUM) --format pkgname --junitfile $(REPORTS)/go-race.xml -- -count=1 -race -tags invariants ./...; \
 	else \

@@ -116,6 +116,18 @@ var reserved = func() []string {
 	return all
 }()
 
+// CheckAttrNames refuses, with ErrName, node attributes whose columns would meet
+// a column of every batch, or each other's: build asks before it keeps them.
+func CheckAttrNames(names []string) error {
+	var cols []column
+	for _, name := range names {
+		for _, suffix := range []string{"", "_dim", "_dtype"} {
+			cols = append(cols, column{name: name + suffix})
+		}
+	}
+	return distinct(cols)
+}
+
 func distinct(attrs []column) error {
 	seen := map[string]bool{}
 	for _, name := range reserved {
@@ -123,7 +135,7 @@ func distinct(attrs []column) error {
 	}
 	for _, c := range attrs {
 		if seen[c.name] {
-			return fmt.Errorf("%w: a node attribute would make a second column %q: build the graph again with another name for it (--node-attr NAME=FILE)", ErrName, c.name)
+			return fmt.Errorf("%w: a node attribute would make a second column %q: choose another name for it (build --node-attr NAME=FILE)", ErrName, c.name)
 		}
 		seen[c.name] = true
 	}

@@ -33,7 +33,7 @@ type BudgetError struct {
 }
 
 func (e *BudgetError) Error() string {
-	return fmt.Sprintf("engine: %s needs a memory budget of at least %d bytes (%s) with %d lanes, and has %d (%s); raise Options.Memory",
+	return fmt.Sprintf("engine: %s needs a memory budget of at least %d bytes (%s) with %d lanes, and has %d (%s); raise the budget (--memory, Options.Memory)",
 		e.What, e.Least, humanize.IBytes(uint64(e.Least)), e.Lanes, e.Memory, humanize.IBytes(uint64(e.Memory)))
 }
 

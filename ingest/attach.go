@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/aether-ooc/aether-ooc/arrowbatch"
 	"github.com/aether-ooc/aether-ooc/internal/base"
 	"github.com/aether-ooc/aether-ooc/internal/npy"
 	"github.com/aether-ooc/aether-ooc/layout"
@@ -20,10 +21,12 @@ type attachment struct {
 	h    npy.Header
 }
 
-// reserved are the columns of a batch, which no attribute may be named like.
-var reserved = map[string]bool{
-	"x": true, "edge_index": true, "n_id": true, "e_id": true, "input_id": true, "num_sampled_nodes": true, "num_sampled_edges": true,
-	"batch_size": true, "batch_index": true, "epoch": true, "fingerprint": true, "content_id": true,
+func attrNames(c Config) []string {
+	names := make([]string, len(c.NodeAttrs))
+	for i, attr := range c.NodeAttrs {
+		names[i] = attr.Name
+	}
+	return names
 }
 
 // openAttachments opens all that c names, and closes them again on an error.
@@ -42,12 +45,10 @@ func openAttachments(c Config) (list []*attachment, err error) {
 			return list, err
 		}
 	}
-	seen := map[string]bool{}
+	if err := arrowbatch.CheckAttrNames(attrNames(c)); err != nil {
+		return list, option("%v", err)
+	}
 	for _, attr := range c.NodeAttrs {
-		if reserved[attr.Name] || seen[attr.Name] {
-			return list, option("attribute name %q is taken; choose another", attr.Name)
-		}
-		seen[attr.Name] = true
 		a, err := layout.AttrAttachment(attr.Name)
 		if err != nil {
 			return list, option("%v", err)

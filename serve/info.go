@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"github.com/aether-ooc/aether-ooc/engine"
+	"github.com/aether-ooc/aether-ooc/internal/host"
 )
 
 // Info is the answer to the action info: what the engine says of itself and of
@@ -45,6 +46,8 @@ type Counters struct {
 	Uploads     int64 `json:"uploads"`
 	HeldLists   int64 `json:"held_uploads"`      // now
 	HeldBytes   int64 `json:"held_upload_bytes"` // now
+	RSSBytes    int64 `json:"rss_bytes"`         // of the server's process, now
+	PeakRSS     int64 `json:"peak_rss_bytes"`    // the most that has been
 }
 
 type counters struct {
@@ -74,7 +77,16 @@ func (s *server) stats() Stats {
 	now := s.counters.snapshot()
 	lists, bytes := s.uploads.count()
 	now.HeldLists, now.HeldBytes = int64(lists), bytes
+	now.RSSBytes, now.PeakRSS = orZero(host.RSS()), orZero(host.PeakRSS())
 	return Stats{Server: now, Engine: s.Engine.Stats()}
+}
+
+// orZero is a reading that some systems do not give.
+func orZero(n int64, err error) int64 {
+	if err != nil {
+		return 0
+	}
+	return n
 }
 
 // describe answers info once and for all: nothing in it changes.

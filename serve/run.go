@@ -124,16 +124,16 @@ func Run(ctx context.Context, c Config) (Result, error) {
 	return Result{Why: why, Counters: s.counters.snapshot()}, errors.Join(err, lis.remove())
 }
 
-// host is the gRPC side of a server.
-type host struct {
+// grpcSide is the gRPC side of a server.
+type grpcSide struct {
 	*grpc.Server
 	health *health.Server
 	failed chan error // what Serve returned
 }
 
 // start begins to accept clients.
-func (s *server) start(lis *socket) *host {
-	h := &host{Server: grpc.NewServer(s.options()...), health: health.NewServer(), failed: make(chan error, 1)}
+func (s *server) start(lis *socket) *grpcSide {
+	h := &grpcSide{Server: grpc.NewServer(s.options()...), health: health.NewServer(), failed: make(chan error, 1)}
 	flight.RegisterFlightServiceServer(h.Server, s)
 	healthpb.RegisterHealthServer(h.Server, h.health)
 	go func() { h.failed <- h.Serve(lis) }()
@@ -174,7 +174,7 @@ func (s *server) serve(ctx context.Context, lis *socket) (Why, error) {
 }
 
 // watch waits for a reason to end.
-func (s *server) watch(ctx context.Context, h *host) (Why, error) {
+func (s *server) watch(ctx context.Context, h *grpcSide) (Why, error) {
 	idle := time.NewTimer(s.IdleTimeout)
 	defer idle.Stop()
 	if s.IdleTimeout == 0 {
@@ -206,7 +206,7 @@ const farewell = time.Second
 
 // shut lets running requests go on for the grace period, then tells them to
 // end, then hangs up.
-func (s *server) shut(h *host) {
+func (s *server) shut(h *grpcSide) {
 	h.health.Shutdown()
 	gone := make(chan struct{})
 	go func() {

@@ -3,6 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export PATH="$PWD/.venv/bin:$PATH"
+export PYTHONWARNINGS=ignore::FutureWarning:torch.jit  # PyG still uses torch.jit.script
 data=${DEMO_DATA:-demo-data}
 mkdir -p "$data"
 
