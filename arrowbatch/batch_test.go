@@ -18,6 +18,7 @@ import (
 
 	"github.com/aether-ooc/aether-ooc/engine"
 	"github.com/aether-ooc/aether-ooc/internal/base"
+	"github.com/aether-ooc/aether-ooc/internal/host"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -285,11 +286,18 @@ func TestFailedFileLeavesNothing(t *testing.T) {
 	f.Abort()
 	require.Empty(t, listing(t, dir))
 
-	require.NoError(t, os.MkdirAll(filepath.Join(dir, "taken", "full"), 0o755))
 	f, err = Create(filepath.Join(dir, "taken"), info, r)
 	require.NoError(t, err)
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "taken", "full"), 0o755))
 	require.ErrorContains(t, f.Commit(), "taken")
 	require.Equal(t, []string{"taken"}, listing(t, dir))
+	_, err = Create(filepath.Join(dir, "taken"), info, r)
+	require.ErrorIs(t, err, host.ErrTarget, "said before the sampling, not after it")
+
+	info.Path = filepath.Join(dir, "graph.bin")
+	require.NoError(t, os.WriteFile(info.Path, []byte("precious"), 0o600))
+	_, err = Create(info.Path, info, r)
+	require.ErrorIs(t, err, host.ErrTarget)
 
 	_, err = Create(filepath.Join(dir, "none", "a.arrow"), info, r)
 	require.ErrorIs(t, err, os.ErrNotExist)

@@ -12,6 +12,7 @@ import (
 	"github.com/apache/arrow/go/v17/arrow/memory"
 
 	"github.com/aether-ooc/aether-ooc/engine"
+	"github.com/aether-ooc/aether-ooc/internal/host"
 )
 
 // File is an Arrow IPC file of batches that is being written. It grows under
@@ -28,6 +29,9 @@ type File struct {
 // Create starts the file of the batches that r gets from the graph of info.
 // The caller ends it with Commit or Abort.
 func Create(path string, info engine.Info, r engine.Request) (*File, error) {
+	if err := host.CheckTarget(path, inputs(info)...); err != nil {
+		return nil, fmt.Errorf("arrowbatch: %w", err)
+	}
 	f := &File{path: path, mem: NewRecycler(memory.NewGoAllocator(), 1)}
 	var err error
 	if f.enc, err = NewEncoder(info, r, f.mem); err != nil {
@@ -42,6 +46,18 @@ func Create(path string, info engine.Info, r engine.Request) (*File, error) {
 		return nil, f.wrap(err)
 	}
 	return f, nil
+}
+
+// inputs are the files that the batches are read from.
+func inputs(info engine.Info) []string {
+	all := []string{info.Path}
+	if info.Features != nil {
+		all = append(all, info.Features.Path)
+	}
+	for _, a := range info.Attrs {
+		all = append(all, a.Path)
+	}
+	return all
 }
 
 // temporary makes a file beside path. os.CreateTemp would make it private; a

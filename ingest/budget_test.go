@@ -107,20 +107,22 @@ func mappedPages(t *testing.T) (n int) {
 func TestOptionsThatCannotBeMeant(t *testing.T) {
 	dir := t.TempDir()
 	in := writeFile(t, dir, "e.txt", "0 1\n")
+	writeFile(t, dir, "x.npy", rows("float32", 2, 1))
 	good := Config{Input: in, Out: filepath.Join(dir, "g.bin")}
 	for name, change := range map[string]func(*Config){
-		"no input given":          func(c *Config) { c.Input = "" },
-		"no output given":         func(c *Config) { c.Out = "" },
-		"format":                  func(c *Config) { c.Format = "csv" },
-		"number of nodes":         func(c *Config) { c.NumNodes = -1 },
-		"direction":               func(c *Config) { c.Direction = 2 },
-		"edge ids":                func(c *Config) { c.EdgeIDs = layout.EdgeIDsCanonical },
-		"dtype \"f16\"":           func(c *Config) { c.FeaturesDType, c.Features = "f16", in },
-		"no features":             func(c *Config) { c.FeaturesDType = "bf16" },
-		"memory":                  func(c *Config) { c.Memory = -1 },
-		"workers":                 func(c *Config) { c.Workers = -1 },
-		"is a folder":             func(c *Config) { c.Out = dir },
-		"both the input and the ": func(c *Config) { c.Out = filepath.Join(dir, ".", "e.txt") },
+		"no input given":        func(c *Config) { c.Input = "" },
+		"no output given":       func(c *Config) { c.Out = "" },
+		"format":                func(c *Config) { c.Format = "csv" },
+		"number of nodes":       func(c *Config) { c.NumNodes = -1 },
+		"direction":             func(c *Config) { c.Direction = 2 },
+		"edge ids":              func(c *Config) { c.EdgeIDs = layout.EdgeIDsCanonical },
+		"dtype \"f16\"":         func(c *Config) { c.FeaturesDType, c.Features = "f16", in },
+		"no features":           func(c *Config) { c.FeaturesDType = "bf16" },
+		"memory":                func(c *Config) { c.Memory = -1 },
+		"workers":               func(c *Config) { c.Workers = -1 },
+		"is a folder":           func(c *Config) { c.Out = dir },
+		"is an input too":       func(c *Config) { c.Out = filepath.Join(dir, ".", "e.txt") },
+		"x.npy is an input too": func(c *Config) { c.Features, c.Out = filepath.Join(dir, "x.npy"), filepath.Join(dir, "x.npy") },
 	} {
 		c := good
 		change(&c)

@@ -70,8 +70,8 @@ func (b *build) open() (err error) {
 	if b.in, err = openInput(b.c, base.NodeID(b.c.maxID())); err != nil {
 		return err
 	}
-	if sameFile(b.c.Input, b.c.Out) {
-		return option("%s is both the input and the output; name another file to write", b.c.Out)
+	if err := host.CheckTarget(b.c.Out, b.c.inputs()...); err != nil {
+		return option("%v", err)
 	}
 	if b.att, err = openAttachments(b.c); err != nil {
 		return err
@@ -83,12 +83,6 @@ func (b *build) open() (err error) {
 	}
 	b.stage, err = openStage(b.c.Out)
 	return err
-}
-
-func sameFile(a, b string) bool {
-	x, errX := os.Stat(a)
-	y, errY := os.Stat(b)
-	return errX == nil && errY == nil && os.SameFile(x, y)
 }
 
 func (b *build) checkRows(nodes uint64) error {

@@ -100,6 +100,15 @@ func workersOr(n int) int {
 	return min(n, maxWorkers)
 }
 
+// inputs are the files that the build reads.
+func (c Config) inputs() []string {
+	all := []string{c.Input, c.Features}
+	for _, a := range c.NodeAttrs {
+		all = append(all, a.Path)
+	}
+	return all
+}
+
 // perRow is how many edges one row of the input can make.
 func (c Config) perRow() int64 {
 	if c.Undirected {

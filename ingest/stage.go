@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"github.com/aether-ooc/aether-ooc/internal/host"
 )
 
 // stage is a hidden folder beside a target in which its files are written
@@ -26,8 +28,8 @@ type staged struct {
 
 // openStage takes the stage of target, clearing what a dead owner left.
 func openStage(target string) (*stage, error) {
-	if st, err := os.Stat(target); err == nil && st.IsDir() {
-		return nil, option("%s is a folder; name the file to write", target)
+	if err := host.CheckTarget(target); err != nil {
+		return nil, option("%v", err)
 	}
 	path := filepath.Join(filepath.Dir(target), "."+filepath.Base(target)+".building")
 	for {
@@ -103,6 +105,9 @@ func (s *stage) clear() error {
 // create starts a file that commit will rename to final, in the target's
 // folder. The target itself comes first.
 func (s *stage) create(final string) (*os.File, error) {
+	if err := host.CheckTarget(final); err != nil {
+		return nil, err
+	}
 	f, err := os.OpenFile(filepath.Join(s.dir.Name(), filepath.Base(final)), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return nil, err

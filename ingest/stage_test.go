@@ -77,6 +77,16 @@ func TestTargetsThatCannotBeWritten(t *testing.T) {
 	_, err = RMAT(context.Background(), RMATConfig{Out: filepath.Join(dir, "none", "e.npy")})
 	require.ErrorContains(t, err, "the folder does not exist")
 
+	pipe, link := filepath.Join(dir, "pipe.npy"), filepath.Join(dir, "link.npy")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	require.NoError(t, os.Symlink(pipe, link))
+	for _, out := range []string{pipe, link} {
+		_, err = run(t, Config{Input: in, Out: out})
+		require.ErrorIs(t, err, ErrOption, "what is no file is not replaced by one")
+		_, err = RMAT(context.Background(), RMATConfig{Out: out})
+		require.ErrorIs(t, err, ErrOption)
+	}
+
 	readOnly := mounted(t, syscall.MS_RDONLY, "")
 	_, err = run(t, Config{Input: in, Out: filepath.Join(readOnly, "g.bin")})
 	require.ErrorIs(t, err, syscall.EROFS)
