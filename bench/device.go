@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"runtime"
+	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -32,7 +34,10 @@ type DeviceConfig struct {
 
 // Check says what is wrong with the configuration.
 func (c DeviceConfig) Check() error {
+	backends := append([]string{"", "auto"}, uring.Backends()...)
 	switch {
+	case !slices.Contains(backends, c.Backend):
+		return fmt.Errorf("bench: backend %q is not known; choose one of %s", c.Backend, strings.Join(backends[1:], ", "))
 	case c.BlockBytes < 512 || c.BlockBytes%512 != 0:
 		return fmt.Errorf("bench: block size %d: must be a multiple of 512 bytes", c.BlockBytes)
 	case c.Depth < 1 || c.Lanes < 1:

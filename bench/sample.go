@@ -21,8 +21,9 @@ type SampleConfig struct {
 	Ramp    int64          // made, but not measured, before them
 	Preload bool           // bring the adjacency into the cache first, as far as it fits
 
-	// Opened, when set, is told what was opened, before the first batch.
-	Opened func(engine.Info)
+	// Opened, when set, is told what was opened, before the first batch; its
+	// error ends the run.
+	Opened func(engine.Info) error
 
 	// Progress hears how many of all batches are made.
 	Progress func(phase string, done, total int64)
@@ -51,7 +52,9 @@ func Sample(ctx context.Context, c SampleConfig) (res *SampleResult, err error) 
 	}
 	defer func() { err = errors.Join(err, e.Close()) }()
 	if c.Opened != nil {
-		c.Opened(e.Info())
+		if err := c.Opened(e.Info()); err != nil {
+			return nil, err
+		}
 	}
 	if c.Preload {
 		if err := e.Preload(ctx); err != nil {

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/aether-ooc/aether-ooc/bench"
+	"github.com/aether-ooc/aether-ooc/engine"
 )
 
 func newBench() *cobra.Command {
@@ -89,11 +90,14 @@ the adjacency in the cache as far as it fits; the report says which.`,
 			request.Shuffle = !inOrder
 			bar := newProgress(c, "batches")
 			cfg.Graph, cfg.Options, cfg.Request = args[0], eng.options(c), request
-			cfg.Progress, cfg.Opened = bar.step, limitHeap
+			cfg.Progress, cfg.Opened = bar.step, func(i engine.Info) error {
+				limitHeap(i)
+				return req.fits(i)
+			}
 			res, err := bench.Sample(c.Context(), cfg)
 			bar.finish()
 			if err != nil {
-				return err
+				return markedRequest(err)
 			}
 			return out.print(c, res)
 		},

@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
+
+	"github.com/aether-ooc/aether-ooc/internal/npy"
 )
 
 // outcome is what one command line did.
@@ -102,6 +104,57 @@ func TestExitCodes(t *testing.T) {
 		require.Contains(t, got.err, c.says, c.args)
 		require.Equal(t, c.code != exitOK, got.err != "", "%s: %s", c.args, got.err)
 	}
+}
+
+// TestInputNodes shows that a list means what it says, were it empty, and that
+// one which cannot be meant is refused before any work.
+func TestInputNodes(t *testing.T) {
+	graph := tiny(t) // four nodes
+	dir := t.TempDir()
+	save := func(name, dtype string, n int64, data ...byte) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, append(npy.AppendHeader(nil, dtype, []int64{n}), data...), 0o644))
+		return path
+	}
+	for _, c := range []struct {
+		list string
+		seen int64 // nodes without a fanout: the seeds
+	}{
+		{"all", 4},
+		{save("none.npy", "int64", 0), 0},
+		{save("some.npy", "int32", 2, 3, 0, 0, 0, 1, 0, 0, 0), 2},
+		{save("mask.npy", "bool", 4, 1, 0, 1, 1), 3},
+		{save("no-mask.npy", "bool", 4, 0, 0, 0, 0), 0},
+	} {
+		got := invoke(t, "sample", graph, "--fanouts", "0", "--input-nodes", c.list, "--json", "--out", filepath.Join(dir, "b.arrow"))
+		require.Zero(t, got.code, got.err)
+		var report struct {
+			Batches      int64 `json:"batches"`
+			SampledNodes int64 `json:"sampled_nodes"`
+		}
+		require.NoError(t, json.Unmarshal([]byte(got.out), &report))
+		require.Equal(t, c.seen, report.SampledNodes, c.list)
+		require.Equal(t, min(c.seen, 1), report.Batches, c.list)
+	}
+
+	short, long := save("short.npy", "bool", 3, 1, 1, 1), save("long.npy", "bool", 5, 1, 0, 0, 0, 0)
+	for _, line := range []string{
+		"sample " + graph + " --input-nodes " + short,
+		"sample " + graph + " --input-nodes " + long,
+		"bench sample " + graph + " --input-nodes " + long,
+		"sample " + graph + " --input-nodes " + graph,
+		"sample " + graph + " --input-nodes " + filepath.Join(dir, "some.npy") + " --out " + filepath.Join(dir, "some.npy"),
+		"sample " + graph + " --out " + graph,
+		"sample " + graph + " --out " + dir,
+		"bench sample " + graph + " --io punchcards",
+		"bench sample " + graph + " --policy lottery",
+		"bench sample " + graph + " --batch-size 0",
+		"bench device " + graph + " --io punchcards",
+	} {
+		got := invoke(t, strings.Fields(line)...)
+		require.Equal(t, exitUsage, got.code, "%s: %s", line, got.err)
+	}
+	require.Zero(t, invoke(t, "verify", graph).code)
 }
 
 func TestReportsAreJSON(t *testing.T) {

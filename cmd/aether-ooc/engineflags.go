@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -39,6 +40,7 @@ type requestFlags struct {
 	req     engine.Request
 	fanouts fanouts
 	nodes   string
+	mask    int64 // nodes that the mask of --input-nodes speaks of; -1: it is no mask
 }
 
 func (r *requestFlags) bind(f *pflag.FlagSet) {
@@ -56,24 +58,41 @@ func (r *requestFlags) bind(f *pflag.FlagSet) {
 // request reads the seeds and gives the request.
 func (r *requestFlags) request() (engine.Request, error) {
 	req := r.req
-	req.Fanouts = r.fanouts
+	req.Fanouts, r.mask = r.fanouts, -1
 	if r.nodes == "all" {
 		return req, nil
 	}
-	f, err := os.Open(r.nodes)
+	list, err := readNodes(r.nodes)
 	if err != nil {
-		return req, err
-	}
-	defer f.Close()
-	list, err := npy.ReadNodes(f)
-	if err != nil {
-		return req, usagef("--input-nodes %s: %w", r.nodes, err)
+		return req, fmt.Errorf("--input-nodes: %w", err)
 	}
 	req.Nodes = list.IDs
 	if list.Mask {
+		r.mask = list.Len
 		for _, v := range list.IDs {
 			req.InputIDs = append(req.InputIDs, int64(v))
 		}
 	}
 	return req, nil
+}
+
+func readNodes(path string) (npy.NodeList, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return npy.NodeList{}, err
+	}
+	defer f.Close()
+	list, err := npy.ReadNodes(f)
+	if err != nil {
+		return list, usagef("%s: %w", path, err)
+	}
+	return list, nil
+}
+
+// fits refuses a mask over other nodes than the graph's.
+func (r *requestFlags) fits(i engine.Info) error {
+	if r.mask < 0 || uint64(r.mask) == i.Nodes {
+		return nil
+	}
+	return usagef("--input-nodes: %s is a mask over %d nodes, the graph has %d: give one value per node, or the list of ids", r.nodes, r.mask, i.Nodes)
 }

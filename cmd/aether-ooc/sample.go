@@ -7,6 +7,7 @@ import (
 
 	"github.com/aether-ooc/aether-ooc/arrowbatch"
 	"github.com/aether-ooc/aether-ooc/engine"
+	"github.com/aether-ooc/aether-ooc/internal/host"
 )
 
 func newSample() *cobra.Command {
@@ -35,8 +36,14 @@ machine and with any budget.`,
 			if err != nil {
 				return err
 			}
+			if err := checkOut(path, req.nodes); err != nil {
+				return err
+			}
 			request.Shuffle, request.Features = shuffle, true
 			return withEngine(c, args[0], eng.options(c), func(e *engine.Engine) error {
+				if err := req.fits(e.Info()); err != nil {
+					return err
+				}
 				for _, a := range e.Info().Attrs {
 					request.Attrs = append(request.Attrs, a.Name)
 				}
@@ -60,6 +67,14 @@ machine and with any budget.`,
 	return c
 }
 
+// checkOut refuses to write over the list of seeds.
+func checkOut(path, nodes string) error {
+	if err := host.CheckTarget(path, nodes); err != nil {
+		return usagef("--out: %w", err)
+	}
+	return nil
+}
+
 // withEngine opens the graph for the time of fn.
 func withEngine(c *cobra.Command, path string, o engine.Options, fn func(*engine.Engine) error) error {
 	e, err := engine.Open(path, o)
@@ -70,11 +85,11 @@ func withEngine(c *cobra.Command, path string, o engine.Options, fn func(*engine
 	return markedRequest(errors.Join(fn(e), e.Close()))
 }
 
-// markedRequest gives a mistake in a request or in the engine's options the exit
-// code of a mistake in a flag.
+// markedRequest gives a mistake in a request, in the engine's options or in the
+// file to write the exit code of a mistake in a flag.
 func markedRequest(err error) error {
 	var bad *engine.RequestError
-	if errors.As(err, &bad) || errors.Is(err, engine.ErrOption) {
+	if errors.As(err, &bad) || errors.Is(err, engine.ErrOption) || errors.Is(err, host.ErrTarget) {
 		return usageError{err}
 	}
 	return err

@@ -80,7 +80,7 @@ func (h Header) text64(v uint64) string {
 
 // NodeList is a list of nodes given by a file: ids, or a mask over all nodes.
 type NodeList struct {
-	IDs  []base.NodeID // as listed, or the places where the mask is true
+	IDs  []base.NodeID // as listed, or the places where the mask is true; never nil, which means "all" to an engine
 	Mask bool          // it was a mask
 	Len  int64         // values in the file; of a mask, the nodes that it speaks of
 }
@@ -96,7 +96,7 @@ func ReadNodes(r io.Reader) (NodeList, error) {
 	if len(h.Shape) != 1 {
 		return NodeList{}, fmt.Errorf("%w: a list of nodes has one dimension, this array has shape %s; use .reshape(-1)", ErrFormat, h.ShapeString())
 	}
-	l := NodeList{Len: h.Shape[0], Mask: h.DType == "bool"}
+	l := NodeList{IDs: []base.NodeID{}, Len: h.Shape[0], Mask: h.DType == "bool"}
 	if !l.Mask && !h.HoldsIDs() {
 		return NodeList{}, fmt.Errorf("%w: dtype %s cannot name nodes; use .astype(numpy.int64) for ids, or .astype(bool) for a mask", ErrFormat, h.DType)
 	}
