@@ -41,12 +41,12 @@ def collate_to_pyg(batch: Any, *, copy: bool = False) -> Data:
             x: (n, d) features, in the dtype of the file; None when the graph has none.
             edge_index: (2, E) int64, rows (neighbour, target), places in n_id.
             n_id: (n,) int64 node ids, the seeds first.
-            e_id: (E,) int64 rows of the edges in the input; None when they were not asked for.
+            e_id: (E,) int64 rows of the edges in the input; absent when they were not asked for.
             input_id: (batch_size,) int64 places of the seeds in input_nodes; node ids for a mask or None.
             batch_size: int, number of seeds.
             num_sampled_nodes, num_sampled_edges: lists of int, per hop, the first begins with the seeds.
             batch_index, epoch: int, which mini-batch this is; lists of int for a union.
-            fingerprint: str, of the graph.
+            fingerprint, content_id: str, of the graph.
             and a tensor for each node attribute, such as y: (n,), or (n, d) when it has d columns.
 
     Raises:
@@ -132,12 +132,12 @@ def _to_data(row: Row, *, copy: bool) -> Data:
 
 
 def _fields(row: Row) -> Row:
-    fields = {name: value for name, value in row.items() if not name.endswith((_DIM, _DTYPE))}
+    described = {f"{name}{suffix}" for name in row for suffix in (_DIM, _DTYPE)}
+    fields = {name: value for name, value in row.items() if name not in described}
     fields["edge_index"] = row["edge_index"].view(2, -1)
     fields["num_sampled_nodes"] = _counts(row["num_sampled_nodes"])
     fields["num_sampled_edges"] = _counts(row["num_sampled_edges"])
     fields["x"] = _shaped(row, "x") if row.get("x") is not None else None
-    fields["e_id"] = row.get("e_id")
     for name in _attributes(row):
         fields[name] = _shaped(row, name)
     fields["n_id"], fields["input_id"], fields["batch_size"] = row["n_id"], row["input_id"], row["batch_size"]

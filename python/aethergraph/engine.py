@@ -65,7 +65,9 @@ class EngineSpec:
 
 
 def spec(
-    graph_path: str | os.PathLike[str], features_path: str | os.PathLike[str] | None, memory: int | None
+    graph_path: str | os.PathLike[str],
+    features_path: str | os.PathLike[str] | None = None,
+    memory: int | None = None,
 ) -> EngineSpec:
     """An EngineSpec from what a user gives. Raises FileNotFoundError for a file that is not there, and ValueError."""
     if memory is not None and memory <= 0:

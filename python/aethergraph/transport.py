@@ -3,17 +3,22 @@
     Transport (what is asked)          BatchStream (what comes)
         └── FlightTransport                └── one pyarrow.RecordBatch of one row per mini-batch
 
-A transport belongs to one process. gRPC does not survive a fork, so a FlightTransport opens its client anew in a child,
-and leaves the parent's alone there. Calls may come from several threads; a stream belongs to one, though any may close
-it.
+Calls may come from several threads; a stream belongs to one, though any may close it.
+
+gRPC's threads do not survive a fork, and a child that uses gRPC after its parent has hangs. So connections are let go
+just before a fork, and made anew when next used, in parent and child. What cannot be let go is a stream or a call in
+progress: then the child gets an error that says so.
 """
 
 import json
 import os
 import re
 import threading
+import time
+import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -82,8 +87,93 @@ _UPLOAD_ROWS = (1 << 20) // 8
 # of a restarted engine would wait for its dead namesake. Its own pool avoids that.
 _CHANNEL_OPTIONS = [("grpc.use_local_subchannel_pool", 1), ("grpc.enable_http_proxy", 0)]
 
-# Clients that a fork took along. Their destructor would wait for threads that the child does not have.
-_inherited: list[flight.FlightClient] = []
+
+class _ForkGuard:
+    """Knows all of the process that keeps gRPC alive, and lets it go before a fork."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._transports: weakref.WeakSet[FlightTransport] = weakref.WeakSet()
+        self._streams: weakref.WeakSet[FlightStream] = weakref.WeakSet()
+        self._calls = 0
+        self._others: set[str] | None = None  # gRPC threads that are not ours: Ray has its own; None: we have none
+        self._abandoned: list[Any] = []  # a parent's readers, whose destructors would wait for its threads
+        self._broken = False
+        os.register_at_fork(before=self._before, after_in_parent=self._in_parent, after_in_child=self._in_child)
+
+    def connect(self, transport: "FlightTransport", location: str) -> flight.FlightClient:
+        """A client that the transport holds in an attribute, and gives up when it is told to let go."""
+        with self._lock:
+            if self._others is None:
+                self._others = _grpc_threads()
+            self._transports.add(transport)
+            return flight.FlightClient(location, generic_options=_CHANNEL_OPTIONS)
+
+    def add_stream(self, stream: "FlightStream") -> None:
+        """Registers an open stream."""
+        with self._lock:
+            self._streams.add(stream)
+
+    @contextmanager
+    def call(self) -> Iterator[None]:
+        """A call in progress. Raises EngineError where gRPC cannot work."""
+        if self._broken:
+            raise EngineError(
+                "this process was forked while its parent had a stream of mini-batches, or a call, in progress, which "
+                "gRPC does not survive: start it with multiprocessing's 'spawn' or 'forkserver', or fork before or "
+                "after iterating"
+            )
+        with self._lock:
+            self._calls += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._calls -= 1
+
+    def _readers(self) -> list[flight.FlightStreamReader]:
+        return [stream.reader for stream in self._streams if stream.reader is not None]
+
+    def _before(self) -> None:
+        self._lock.acquire()
+        for transport in self._transports:
+            transport.let_go()
+        if self._others is not None and not self._calls and not self._readers():
+            self._wait_for_grpc_to_end(self._others)
+            self._others = None
+
+    @staticmethod
+    def _wait_for_grpc_to_end(others: set[str]) -> None:
+        """It ends in the background, soon after its last user. Ray's threads, which look the same, may delay us."""
+        deadline = time.monotonic() + _FORK_WAIT_S
+        quiet = 0
+        while quiet < 3 and time.monotonic() < deadline:
+            quiet = 0 if _grpc_threads() - others else quiet + 1
+            time.sleep(0.002)
+
+    def _in_parent(self) -> None:
+        self._lock.release()
+
+    def _in_child(self) -> None:
+        readers = self._readers()
+        self._broken = self._broken or self._calls > 0 or bool(readers)
+        self._abandoned += readers
+        self._calls = 0
+        self._lock = threading.Lock()
+
+
+_FORK_WAIT_S = 1.0
+_GRPC_THREADS = ("event_engine", "grpc_", "lifeguard")
+
+
+def _grpc_threads() -> set[str]:
+    """The ids of this process's threads that are gRPC's, by their names."""
+    found = set()
+    for task in Path("/proc/self/task").iterdir():
+        with suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
+            if (task / "comm").read_text().startswith(_GRPC_THREADS):
+                found.add(task.name)
+    return found
 
 
 class FlightTransport:
@@ -91,9 +181,7 @@ class FlightTransport:
 
     def __init__(self, location: str) -> None:
         self._location = location
-        self._lock = threading.Lock()
         self._client: flight.FlightClient | None = None
-        self._pid = 0
 
     def info(self) -> dict[str, Any]:
         """Transport.info."""
@@ -113,36 +201,34 @@ class FlightTransport:
 
     def stream(self, ticket: bytes) -> "FlightStream":
         """Transport.stream."""
-        with _errors_translated():
+        with _forks.call(), _errors_translated():
             return FlightStream(self._connected().do_get(flight.Ticket(ticket)))
 
     def upload(self, digest: str, ids: NDArray[np.int64]) -> None:
         """Transport.upload."""
         table = pa.table([pa.array(ids)], schema=pa.schema([pa.field("nodes", pa.int64(), nullable=False)]))
         command = json.dumps({"version": PROTOCOL_VERSION, "upload": digest}).encode()
-        with _errors_translated():
+        with _forks.call(), _errors_translated():
             writer, _ = self._connected().do_put(flight.FlightDescriptor.for_command(command), table.schema)
             with writer:
                 writer.write_table(table, max_chunksize=_UPLOAD_ROWS)
 
     def close(self) -> None:
-        """Transport.close."""
-        with self._lock:
-            client, self._client = self._client, None
-            if client is not None and self._pid == os.getpid():
-                client.close()
+        """Transport.close. A call in progress ends as it would have."""
+        self.let_go()
+
+    def let_go(self) -> None:
+        """Forgets the connection, which ends with its last user; the next call makes another."""
+        self._client = None
 
     def _connected(self) -> flight.FlightClient:
-        with self._lock:
-            if self._client is None or self._pid != os.getpid():
-                if self._client is not None:
-                    _inherited.append(self._client)
-                self._client = flight.FlightClient(self._location, generic_options=_CHANNEL_OPTIONS)
-                self._pid = os.getpid()
-            return self._client
+        client = self._client
+        if client is None:
+            self._client = client = _forks.connect(self, self._location)
+        return client
 
     def _action(self, name: str, body: bytes = b"") -> bytes:
-        with _errors_translated():
+        with _forks.call(), _errors_translated():
             results = list(self._connected().do_action(flight.Action(name, body)))
         return b"".join(result.body.to_pybytes() for result in results)
 
@@ -161,26 +247,33 @@ class FlightStream:
     """A BatchStream over one DoGet."""
 
     def __init__(self, reader: flight.FlightStreamReader) -> None:
-        self._reader = reader
-        self._closed = False
+        self.reader: flight.FlightStreamReader | None = reader
+        _forks.add_stream(self)
 
     def __iter__(self) -> Self:
         return self
 
     def __next__(self) -> pa.RecordBatch:
+        reader = self.reader
+        if reader is None:
+            raise StopIteration
         try:
-            with _errors_translated():
-                return self._reader.read_chunk().data
-        except EngineGoneError:
-            if self._closed:  # by another thread, in the middle of the read
+            with _forks.call(), _errors_translated():
+                return reader.read_chunk().data
+        except BaseException as e:
+            closed, self.reader = self.reader is None, None
+            if closed and isinstance(e, EngineGoneError):  # by another thread, in the middle of the read
                 raise StopIteration from None
             raise
 
     def close(self) -> None:
         """BatchStream.close."""
-        self._closed = True
-        self._reader.cancel()
+        reader, self.reader = self.reader, None
+        if reader is not None:
+            reader.cancel()
 
+
+_forks = _ForkGuard()
 
 # pyarrow has one exception for several gRPC codes; the words before the server's message tell them apart.
 _KINDS: dict[str, type[Exception]] = {

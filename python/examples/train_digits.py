@@ -1,8 +1,8 @@
 """Trains GraphSAGE on a real graph through Ray, and compares it with the same model trained full-batch in memory.
 
-The graph: scikit-learn's 1,797 handwritten digits, each joined with its ten nearest neighbours (by pixels); features are the pixels, labels
-the digits. It is small on purpose: nothing is downloaded, and full-batch training in memory is there to compare with. Nothing below
-would change for a graph a thousand times the size of the memory.
+The graph: scikit-learn's 1,797 handwritten digits, each joined with its ten nearest neighbours (by pixels); features
+are the pixels, labels the digits. It is small on purpose: nothing is downloaded, and full-batch training in memory is
+there to compare with. Nothing below would change for a graph a thousand times the size of the memory.
 
     python python/examples/train_digits.py --dir demo-data/digits
 """
@@ -91,7 +91,7 @@ def build(data: Digits, folder: Path) -> Path:
     for name, array in (("edges", data.edge_index), ("x", data.x), ("y", data.y)):
         np.save(folder / f"{name}.npy", array)
     graph = folder / "graph.bin"
-    command = ["aether-ooc", "build", folder / "edges.npy", "--out", graph]
+    command: list[str | Path] = ["aether-ooc", "build", folder / "edges.npy", "--out", graph]
     command += ["--features", folder / "x.npy", "--node-attr", f"y={folder / 'y.npy'}"]
     subprocess.run(command, check=True)
     return graph
@@ -150,7 +150,9 @@ def train_worker(config: dict[str, Any]) -> None:
         torch.manual_seed(seed)
         model = prepare_model(SAGE())
         optimizer = torch.optim.Adam(model.parameters(), lr=0.01, weight_decay=5e-4)
-        train = create_sampling_dataset(config["graph"], [10, 10], config["train"], batch_size=64, shuffle=True, seed=seed)
+        train = create_sampling_dataset(
+            config["graph"], [10, 10], config["train"], batch_size=64, shuffle=True, seed=seed
+        )
         test = create_sampling_dataset(config["graph"], [-1, -1], config["test"], batch_size=256, uneven="ragged")
         for epoch in range(1, config["epochs"] + 1):
             loss = train_epoch(model, optimizer, train.iter_batches(batch_format="pyarrow"))
@@ -194,7 +196,10 @@ class Progress(threading.Thread):
 
     def _show(self, line: dict[str, Any]) -> None:
         self.scores[line["seed"]] = line["accuracy"]
-        print("  seed {seed}, epoch {epoch:2}: loss {loss:.3f}, test accuracy {accuracy:.4f}".format(**line), flush=True)
+        print(
+            "  seed {seed}, epoch {epoch:2}: loss {loss:.3f}, test accuracy {accuracy:.4f}".format(**line),
+            flush=True,
+        )
 
 
 def sampled(data: Digits, graph: Path, seeds: list[int], epochs: int) -> list[float]:
@@ -237,8 +242,9 @@ def io_account(graph: Path) -> str:
     hits = 1 - total["misses"] / max(1, total["blocks_asked"])
     used = total["read_bytes"] / max(1, engine["used_bytes"])
     return (
-        f"{engine['batches']:,} batches, {engine['sampled_edges']:,} edges; {total['blocks_asked']:,} blocks asked for, "
-        f"{total['misses']:,} read in {total['reads']:,} reads, hit ratio {hits:.2%}, bytes read ÷ bytes used {used:.4f}, "
+        f"{engine['batches']:,} batches, {engine['sampled_edges']:,} edges; "
+        f"{total['blocks_asked']:,} blocks asked for, {total['misses']:,} read in {total['reads']:,} reads, "
+        f"hit ratio {hits:.2%}, bytes read ÷ bytes used {used:.4f}, "
         f"peak memory of the engine {stats['server']['peak_rss_bytes'] / 2**20:.0f} MiB"
     )
 
@@ -246,7 +252,10 @@ def io_account(graph: Path) -> str:
 def run(folder: Path, seeds: list[int], epochs: int) -> tuple[float, float]:
     """Trains both ways; the mean test accuracies, (sampled, full-batch)."""
     data = digits()
-    print(f"digits: {len(data.y):,} nodes, {data.edge_index.shape[1]:,} edges, {len(data.train)} to train, {len(data.test)} to test")
+    print(
+        f"digits: {len(data.y):,} nodes, {data.edge_index.shape[1]:,} edges, "
+        f"{len(data.train)} to train, {len(data.test)} to test"
+    )
     graph = build(data, folder)
     ray.init(num_cpus=WORKERS, include_dashboard=False, log_to_driver=False)
     try:

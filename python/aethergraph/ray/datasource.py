@@ -1,8 +1,8 @@
 """What Ray reads: mini-batches, from the engine of the machine that a read task runs on."""
 
 import copy
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import pyarrow as pa
@@ -15,39 +15,11 @@ from aethergraph import engine, seeds
 from aethergraph.client import Client, ResumingStream
 from aethergraph.ray import ranks
 from aethergraph.ray.epochs import EpochCounter
+from aethergraph.reading import ReadBatches, StoredSeeds
 from aethergraph.request import Request, Uneven, fanouts_from_user, integer_from_user
 
 # Lists of seeds beyond this travel to read tasks by Ray's object store, in one copy, and not with each task.
 INLINE_SEEDS = 8192
-
-
-@dataclass(frozen=True)
-class StoredSeeds:
-    """Ids in Ray's object store, as Seeds.load."""
-
-    ref: "ray.ObjectRef[seeds.Ids]"
-
-    def __call__(self) -> seeds.Ids:
-        """The ids, fetched now."""
-        ids: seeds.Ids = ray.get(self.ref)
-        return ids
-
-
-@dataclass(frozen=True)
-class ReadBatches:
-    """The work of a read task: a range of an epoch's batches, one block each. Small, whatever the number of seeds."""
-
-    client: Client
-    request: Request
-
-    def __call__(self) -> Iterator[pa.Table]:
-        """Streams the batches; the engine is let go afterwards, for Ray keeps idle workers around."""
-        try:
-            with self.client.stream(self.request) as stream:
-                for batch in stream:
-                    yield pa.Table.from_batches([batch])
-        finally:
-            self.client.close()
 
 
 class AetherGraphDatasource(Datasource):
