@@ -29,6 +29,8 @@ var rows = map[string]int{
 	"serve/client":   5,
 	"bench":          6,
 	"cmd/aether-ooc": 7,
+
+	"bench/peers/plain": 7,
 }
 
 // testOnly packages may import what they help to test, and only tests may
