@@ -3,6 +3,7 @@ package blockcache
 import (
 	"context"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"testing"
@@ -33,6 +34,18 @@ func TestConfigRefused(t *testing.T) {
 		require.ErrorContains(t, err, c.says)
 		require.Equal(t, c.budget, errors.Is(err, ErrOverBudget), "%v", err)
 		require.Zero(t, Footprint(c.config))
+	}
+}
+
+// TestConfigBeyondUse: depths and merge limits beyond the slots mean as many as
+// there are slots.
+func TestConfigBeyondUse(t *testing.T) {
+	want := Footprint(Config{Slots: 64, Lanes: 2, Depth: 32, MergeAdjacent: 32})
+	for _, n := range []int{33, 1 << 20, math.MaxInt/2 + 1, math.MaxInt} {
+		require.Equal(t, want, Footprint(Config{Slots: 64, Lanes: 2, Depth: n, MergeAdjacent: n}), n)
+		c, err := New(Config{Slots: 64, Depth: n, MergeAdjacent: n})
+		require.NoError(t, err)
+		require.NoError(t, c.Close())
 	}
 }
 

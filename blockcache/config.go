@@ -47,6 +47,8 @@ func (c Config) complete() (Config, error) {
 	if c.Policy == "" {
 		c.Policy = PolicyRistretto
 	}
+	quota := max(1, c.Slots/c.Lanes) // no read and no depth can use more, however large a number was given
+	c.Depth, c.MergeAdjacent = min(c.Depth, quota), min(c.MergeAdjacent, quota)
 	c.Depth = min(c.Depth, c.window())
 	c.Group = min(c.Group, c.Depth, max(1, c.window()/4))
 	return c, c.validate()
