@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"runtime"
 	"slices"
 	"strings"
@@ -13,69 +12,74 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
-
 	"github.com/aether-ooc/aether-ooc/uring"
 )
 
-// DeviceConfig says how to read a file at random.
+// DeviceConfig says how to read a file.
 type DeviceConfig struct {
 	Path       string
-	BlockBytes int           // size of a read; a multiple of 512
+	BlockBytes int64         // size of a read; a multiple of 512
+	Mix        []Portion     // sizes and how many reads have each, in place of BlockBytes
+	Sequential bool          // in the file's order; otherwise at random
 	Depth      int           // reads in flight of each lane
 	Lanes      int           // threads, each with its own ring
 	Backend    string        // see uring.Config
 	Buffered   bool          // through the page cache; otherwise O_DIRECT
+	Plain      bool          // do not register the buffers with the kernel
 	Ramp       time.Duration // read, but not measured, first
 	Runtime    time.Duration // measured
-	Seed       uint64        // of the offsets
+	Seed       uint64        // of the offsets and sizes
 	Log        *slog.Logger
+}
+
+// Portion is one size of a mix of reads.
+type Portion struct {
+	Bytes  int64 `json:"bytes"`
+	Weight int64 `json:"weight"`
 }
 
 // Check says what is wrong with the configuration.
 func (c DeviceConfig) Check() error {
-	backends := append([]string{"", "auto"}, uring.Backends()...)
+	for _, p := range c.mix() {
+		if p.Bytes < 512 || p.Bytes%512 != 0 {
+			return optionf("bench: block size %d: must be a multiple of 512 bytes", p.Bytes)
+		}
+	}
 	switch {
-	case !slices.Contains(backends, c.Backend):
-		return fmt.Errorf("bench: backend %q is not known; choose one of %s", c.Backend, strings.Join(backends[1:], ", "))
-	case c.BlockBytes < 512 || c.BlockBytes%512 != 0:
-		return fmt.Errorf("bench: block size %d: must be a multiple of 512 bytes", c.BlockBytes)
+	case c.Backend != "" && !slices.Contains(backends, c.Backend):
+		return optionf("bench: backend %q is not known; choose one of %s", c.Backend, strings.Join(backends, ", "))
 	case c.Depth < 1 || c.Lanes < 1:
-		return fmt.Errorf("bench: depth %d, lanes %d: both must be at least 1", c.Depth, c.Lanes)
+		return optionf("bench: depth %d, lanes %d: both must be at least 1", c.Depth, c.Lanes)
 	case c.Runtime <= 0 || c.Ramp < 0:
-		return fmt.Errorf("bench: runtime %v, ramp %v: the runtime must be positive, the ramp not negative", c.Runtime, c.Ramp)
+		return optionf("bench: runtime %v, ramp %v: the runtime must be positive, the ramp not negative", c.Runtime, c.Ramp)
 	}
 	return nil
 }
 
-// DeviceResult is what was measured.
-type DeviceResult struct {
-	Path        string      `json:"path"`
-	FileBytes   int64       `json:"file_bytes"`
-	BlockBytes  int         `json:"block_bytes"`
-	Depth       int         `json:"depth"`
-	Lanes       int         `json:"lanes"`
-	Backend     string      `json:"backend"`
-	Direct      bool        `json:"direct"`
-	Seed        uint64      `json:"seed"`
-	RampSeconds float64     `json:"ramp_seconds"`
-	Seconds     float64     `json:"seconds"`
-	Reads       int64       `json:"reads"`
-	IOPS        float64     `json:"iops"`
-	BytesPerSec float64     `json:"bytes_per_second"`
-	Latency     Percentiles `json:"lat_ns"`
-	// AchievedDepth is Little's law: reads per second times mean latency, over all lanes.
-	AchievedDepth   float64 `json:"achieved_depth"`
-	Syscalls        int64   `json:"syscalls"`
-	ReadsPerSyscall float64 `json:"reads_per_syscall"`
-	CPUSeconds      float64 `json:"cpu_seconds"`
-	PeakRSSBytes    int64   `json:"peak_rss_bytes"`
-	CutShort        bool    `json:"cut_short"`
+// mix is the sizes to read.
+func (c DeviceConfig) mix() []Portion {
+	if c.Mix != nil {
+		return c.Mix
+	}
+	return []Portion{{c.BlockBytes, 1}}
 }
 
-// Device reads blocks of a file at random, Depth of them always in flight. When
-// ctx ends early the result holds what was measured until then.
+// largest is the size of the largest read.
+func (c DeviceConfig) largest() int64 {
+	var most int64
+	for _, p := range c.mix() {
+		most = max(most, p.Bytes)
+	}
+	return most
+}
+
+// Device reads parts of a file, Depth of them always in flight. When ctx ends
+// early the result holds what was measured until then.
 func Device(ctx context.Context, c DeviceConfig) (*DeviceResult, error) {
+	return runDevice(ctx, c, env{})
+}
+
+func runDevice(ctx context.Context, c DeviceConfig, e env) (*DeviceResult, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
 	}
@@ -88,104 +92,110 @@ func Device(ctx context.Context, c DeviceConfig) (*DeviceResult, error) {
 		return nil, err
 	}
 	defer file.Close()
-	if file.Size() < int64(c.BlockBytes) {
-		return nil, fmt.Errorf("bench: %s holds %d bytes, less than one read of %d: name a larger file", c.Path, file.Size(), c.BlockBytes)
+	if file.Size() < c.largest() {
+		return nil, fmt.Errorf("bench: %s holds %d bytes, less than one read of %d: name a larger file", c.Path, file.Size(), c.largest())
 	}
-	lanes, err := runLanes(ctx, c, file)
+	pages := pageCacheOf(c.Path)
+	lanes, series, err := runLanes(ctx, c, file, e)
 	if err != nil {
 		return nil, err
 	}
-	return deviceResult(c, file, lanes, ctx.Err() != nil), nil
+	r := deviceResult(c, file, lanes, ctx.Err() != nil)
+	r.PageCacheBytes, r.series = pages, series
+	return r, nil
 }
 
 // runLanes runs the lanes to their end; the first error is everybody's.
-func runLanes(ctx context.Context, c DeviceConfig, file *uring.File) ([]*deviceLane, error) {
+func runLanes(ctx context.Context, c DeviceConfig, file *uring.File, e env) ([]*deviceLane, []Point, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	lanes := make([]*deviceLane, c.Lanes)
-	errs := make([]error, c.Lanes)
-	var wg sync.WaitGroup
 	for i := range lanes {
-		lanes[i] = newDeviceLane(c, file, uint64(i))
+		lanes[i] = newDeviceLane(c, file, i)
+	}
+	errs := make([]error, c.Lanes)
+	m := watch(e, "reads", c.Ramp, func() int64 { return readsOf(lanes) })
+	var wg sync.WaitGroup
+	for i, l := range lanes {
 		wg.Go(func() {
-			if errs[i] = lanes[i].run(ctx, c); errs[i] != nil {
+			if errs[i] = l.run(ctx, c); errs[i] != nil {
 				cancel()
 			}
 		})
 	}
 	wg.Wait()
-	return lanes, errors.Join(errs...)
+	return lanes, m.stop(), errors.Join(errs...)
 }
 
-// deviceLane is one thread that keeps its ring full.
-type deviceLane struct {
-	file    *uring.File
-	block   int
-	blocks  int64
-	rand    *rand.Rand
-	latency *hdrhistogram.Histogram
-
-	from, to         uring.Stats
-	fromTime, toTime time.Time
-	fromCPU, toCPU   time.Duration
-	measuring        bool
-}
-
-// maxLatency is the longest latency that a histogram can tell, one minute.
-const maxLatency = int64(time.Minute)
-
-func newDeviceLane(c DeviceConfig, f *uring.File, lane uint64) *deviceLane {
-	return &deviceLane{
-		file: f, block: c.BlockBytes, blocks: f.Size() / int64(c.BlockBytes),
-		rand:    rand.New(rand.NewPCG(c.Seed, lane)),
-		latency: hdrhistogram.New(1, maxLatency, 3),
+func readsOf(lanes []*deviceLane) int64 {
+	var n int64
+	for _, l := range lanes {
+		n += l.done.Load()
 	}
+	return n
+}
+
+// flight is one read that is kept in flight for ever: as soon as it is done, it
+// is sent again to another place.
+type flight struct {
+	group uring.Group
+	buf   []byte
+	at    time.Time // when it was queued
 }
 
 func (l *deviceLane) run(ctx context.Context, c DeviceConfig) (err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	arena, err := syscall.Mmap(-1, 0, pageUp(c.BlockBytes)*c.Depth, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE|syscall.MAP_POPULATE)
+	stride := int(pageUp(c.largest()))
+	arena, err := syscall.Mmap(-1, 0, stride*c.Depth, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE|syscall.MAP_POPULATE)
 	if err != nil {
 		return fmt.Errorf("bench: buffers for depth %d: %w", c.Depth, err)
 	}
 	defer func() { err = errors.Join(err, syscall.Munmap(arena)) }()
-	ring, err := uring.Open(uring.Config{Backend: c.Backend, Depth: c.Depth, Arena: arena, OnRead: l.record, Log: c.Log})
+	ring, err := uring.Open(l.ringConfig(c, arena))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, ring.Close()) }()
-	if err := l.fill(ring, arena, c.Depth); err != nil {
-		return err
+	for i := range c.Depth {
+		if err := l.launch(ring, arena[i*stride:(i+1)*stride:(i+1)*stride]); err != nil {
+			return err
+		}
 	}
 	return l.turn(ctx, ring, c)
 }
 
-func pageUp(n int) int { return (n + 4095) &^ 4095 }
+func (l *deviceLane) ringConfig(c DeviceConfig, arena []byte) uring.Config {
+	rc := uring.Config{Backend: c.Backend, Depth: c.Depth, OnRead: l.completed, Log: c.Log}
+	if !c.Plain {
+		rc.Arena = arena
+	}
+	return rc
+}
 
-func (l *deviceLane) record(d time.Duration) {
+func pageUp(n int64) int64 { return (n + 4095) &^ 4095 }
+
+// completed is told how long the kernel and the device took for a read.
+func (l *deviceLane) completed(d time.Duration) {
 	if l.measuring {
-		_ = l.latency.RecordValue(min(int64(d), maxLatency)) // cannot fail below the maximum
+		record(l.clat, d)
 	}
 }
 
-// fill queues the first reads, a group each, so that depth is the number of
-// reads in flight and not of batches.
-func (l *deviceLane) fill(ring uring.Ring, arena []byte, depth int) error {
-	for i := range depth {
-		at := i * pageUp(l.block)
-		g := &uring.Group{Reads: []uring.Read{{File: l.file, Bufs: [][]byte{arena[at : at+l.block : at+l.block]}}}}
-		if err := l.again(ring, g); err != nil {
-			return err
-		}
-	}
-	return nil
+// launch queues a read's first flight: a group each, so that depth is the number
+// of reads in flight and not of groups.
+func (l *deviceLane) launch(ring uring.Ring, buf []byte) error {
+	f := &flight{buf: buf}
+	f.group = uring.Group{Reads: []uring.Read{{File: l.file, Bufs: [][]byte{buf}}}, Tag: f}
+	return l.again(ring, f, time.Now())
 }
 
-// again queues a group at a new place.
-func (l *deviceLane) again(ring uring.Ring, g *uring.Group) error {
-	g.Reads[0].Off = l.rand.Int64N(l.blocks) * int64(l.block)
-	return ring.Queue(g)
+// again queues a flight to its next place.
+func (l *deviceLane) again(ring uring.Ring, f *flight, now time.Time) error {
+	r := &f.group.Reads[0]
+	off, size := l.places.next()
+	r.Off, r.Bufs[0], f.at = off, f.buf[:size], now
+	return ring.Queue(&f.group)
 }
 
 // turn replaces every read that is done by the next until the time is up.
@@ -193,19 +203,13 @@ func (l *deviceLane) turn(ctx context.Context, ring uring.Ring, c DeviceConfig) 
 	stop := context.AfterFunc(ctx, ring.Wake)
 	defer stop()
 	start := time.Now()
-	if c.Ramp == 0 {
-		l.begin(ring, start)
-	}
-	for n := 0; ; n++ {
-		if n%16 == 0 { // the clock costs as much as a few completions
-			now := time.Now()
-			if !l.measuring && now.Sub(start) >= c.Ramp {
-				l.begin(ring, now)
-			}
-			if ctx.Err() != nil || now.Sub(start) >= c.Ramp+c.Runtime {
-				l.end(ring, now)
-				return nil
-			}
+	for now := start; ; now = time.Now() {
+		if !l.measuring && now.Sub(start) >= c.Ramp {
+			l.begin(ring)
+		}
+		if ctx.Err() != nil || now.Sub(start) >= c.Ramp+c.Runtime {
+			l.end(ring)
+			return nil
 		}
 		g, err := ring.Wait()
 		if err != nil {
@@ -214,23 +218,36 @@ func (l *deviceLane) turn(ctx context.Context, ring uring.Ring, c DeviceConfig) 
 		if g == nil {
 			continue
 		}
-		if g.Reads[0].Err != nil {
-			return g.Reads[0].Err
-		}
-		if err := l.again(ring, g); err != nil {
+		if err := l.landed(ring, g.Tag.(*flight), time.Now()); err != nil {
 			return err
 		}
 	}
 }
 
-func (l *deviceLane) begin(ring uring.Ring, now time.Time) {
-	l.from, l.fromTime, l.fromCPU, l.measuring = ring.Stats(), now, cpuTime(syscall.RUSAGE_SELF), true
+// landed counts a read that is done and sends it on.
+func (l *deviceLane) landed(ring uring.Ring, f *flight, now time.Time) error {
+	if err := f.group.Reads[0].Err; err != nil {
+		return err
+	}
+	l.done.Add(1)
+	if l.measuring {
+		record(l.lat, now.Sub(f.at))
+	}
+	return l.again(ring, f, now)
+}
+
+func (l *deviceLane) begin(ring uring.Ring) {
+	l.from, l.fromUsage, l.measuring = ring.Stats(), takeUsage(), true
 }
 
 // end takes the closing snapshot; a lane cut short in its ramp measured nothing.
-func (l *deviceLane) end(ring uring.Ring, now time.Time) {
+func (l *deviceLane) end(ring uring.Ring) {
 	if !l.measuring {
-		l.begin(ring, now)
+		l.begin(ring)
 	}
-	l.to, l.toTime, l.toCPU, l.measuring = ring.Stats(), now, cpuTime(syscall.RUSAGE_SELF), false
+	l.to, l.toUsage, l.measuring = ring.Stats(), takeUsage(), false
+}
+
+func newDeviceLane(c DeviceConfig, f *uring.File, lane int) *deviceLane {
+	return &deviceLane{file: f, places: newPlaces(c, f.Size(), lane), lat: newHistogram(), clat: newHistogram()}
 }

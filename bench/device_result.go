@@ -1,61 +1,183 @@
 package bench
 
 import (
-	"time"
+	"fmt"
+	"strings"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"github.com/aether-ooc/aether-ooc/uring"
 )
 
+// DeviceResult is what was measured.
+type DeviceResult struct {
+	Common
+	Path           string    `json:"path"`
+	FileBytes      int64     `json:"file_bytes"`
+	BlockBytes     int64     `json:"block_bytes"` // of a mix the largest
+	Mix            []Portion `json:"mix,omitempty"`
+	Pattern        string    `json:"pattern"` // "random" or "sequential"
+	Depth          int       `json:"depth"`
+	Lanes          int       `json:"lanes"`
+	Backend        string    `json:"backend"`
+	FixedBuffers   bool      `json:"fixed_buffers"`
+	FixedFiles     bool      `json:"fixed_files"`
+	Direct         bool      `json:"direct"`
+	PageCacheBytes int64     `json:"page_cache_bytes"` // of the file, before the first read
+	Seed           uint64    `json:"seed"`
+	RampSeconds    float64   `json:"ramp_seconds"`
+	Reads          int64     `json:"reads"`
+	IOPS           float64   `json:"iops"`
+	BytesPerSec    float64   `json:"bytes_per_second"`
+
+	Latency Distribution `json:"lat_ns"`  // from being queued to being back
+	Clat    Distribution `json:"clat_ns"` // from being sent to the kernel to being fetched from it
+	// SlatMean is what is left of the mean: waiting in our own ring to be sent.
+	SlatMean float64 `json:"slat_mean_ns"`
+
+	// AchievedDepth is the mean of the distribution Depths, of all lanes.
+	AchievedDepth   float64      `json:"achieved_depth"`
+	Depths          []DepthShare `json:"depths"`
+	Syscalls        int64        `json:"syscalls"`
+	ReadsPerSyscall float64      `json:"reads_per_syscall"`
+}
+
+// DepthShare is how often between From and To reads of a lane were in flight.
+type DepthShare struct {
+	From  int     `json:"from"`
+	To    int     `json:"to"`
+	Share float64 `json:"share"`
+}
+
+// depthShares are the buckets of a ring's histogram that are not empty.
+func depthShares(s uring.Stats) []DepthShare {
+	var total int64
+	for _, n := range s.DepthHist {
+		total += n
+	}
+	all := []DepthShare{}
+	for b, n := range s.DepthHist {
+		if n > 0 {
+			all = append(all, DepthShare{1<<b/2 + 1, 1 << b, ratio(float64(n), float64(total))})
+		}
+	}
+	return all
+}
+
+// depthText gives the shares for people, smallest depths first.
+func depthText(all []DepthShare) string {
+	var parts []string
+	for _, d := range all {
+		if d.Share < 0.0005 {
+			continue
+		}
+		name := fmt.Sprint(d.To)
+		if d.From < d.To {
+			name = fmt.Sprintf("%d–%d", d.From, d.To)
+		}
+		parts = append(parts, fmt.Sprintf("%s: %s", name, share(d.Share)))
+	}
+	return strings.Join(parts, ", ")
+}
+
 // deviceResult adds the lanes up.
 func deviceResult(c DeviceConfig, file *uring.File, lanes []*deviceLane, cut bool) *DeviceResult {
 	r := &DeviceResult{
-		Path: c.Path, FileBytes: file.Size(), BlockBytes: c.BlockBytes, Depth: c.Depth, Lanes: c.Lanes,
-		Backend: lanes[0].to.Backend, Direct: file.Direct(), Seed: c.Seed,
-		RampSeconds: c.Ramp.Seconds(), CutShort: cut, PeakRSSBytes: peakRSS(),
+		Path: c.Path, FileBytes: file.Size(), BlockBytes: c.largest(), Mix: c.Mix, Pattern: pattern(c.Sequential), Depth: c.Depth, Lanes: c.Lanes,
+		Backend: lanes[0].to.Backend, FixedBuffers: lanes[0].to.FixedBuffers, FixedFiles: lanes[0].to.FixedFiles,
+		Direct: file.Direct(), Seed: c.Seed, RampSeconds: c.Ramp.Seconds(),
 	}
-	latency := hdrhistogram.New(1, maxLatency, 3)
-	var wall, cpu time.Duration
-	var bytes int64
+	lat, clat := newHistogram(), newHistogram()
+	from, to := lanes[0].fromUsage, lanes[0].toUsage
+	var ring uring.Stats
 	for _, l := range lanes {
-		wall = max(wall, l.toTime.Sub(l.fromTime))
-		cpu = max(cpu, l.toCPU-l.fromCPU) // of the whole process
-		r.Reads += l.to.Reads - l.from.Reads
-		r.Syscalls += l.to.Syscalls - l.from.Syscalls
-		bytes += l.to.Bytes - l.from.Bytes
-		latency.Merge(l.latency)
+		if l.fromUsage.at.Before(from.at) {
+			from = l.fromUsage
+		}
+		if l.toUsage.at.After(to.at) {
+			to = l.toUsage
+		}
+		ring = ring.Add(l.to.Since(l.from))
+		lat.Merge(l.lat)
+		clat.Merge(l.clat)
 	}
-	r.Seconds, r.CPUSeconds = wall.Seconds(), cpu.Seconds()
-	r.IOPS = ratio(float64(r.Reads), r.Seconds)
-	r.BytesPerSec = ratio(float64(bytes), r.Seconds)
-	r.ReadsPerSyscall = ratio(float64(r.Reads), float64(r.Syscalls))
-	r.Latency = percentiles(latency)
-	r.AchievedDepth = r.IOPS * r.Latency.Mean / 1e9
+	r.took(from, to)
+	r.CutShort = cut
+	r.count(ring, lat, clat)
+	r.Verdict = r.verdict()
 	return r
+}
+
+func pattern(sequential bool) string {
+	return map[bool]string{false: "random", true: "sequential"}[sequential]
+}
+
+// count fills in what comes from the rings and the histograms.
+func (r *DeviceResult) count(ring uring.Stats, lat, clat *hdrhistogram.Histogram) {
+	r.Reads, r.Syscalls = ring.Reads, ring.Syscalls
+	r.IOPS = ratio(float64(ring.Reads), r.Seconds)
+	r.BytesPerSec = ratio(float64(ring.Bytes), r.Seconds)
+	r.ReadsPerSyscall = ring.ReadsPerSyscall()
+	r.AchievedDepth = ring.MeanDepth() * float64(r.Lanes)
+	r.Depths = depthShares(ring)
+	r.Latency, r.Clat = distribution(lat), distribution(clat)
+	r.SlatMean = max(0, r.Latency.Mean-r.Clat.Mean)
+	r.keep(&r.Latency, &r.Clat)
+}
+
+// busy is the part of a lane's core, about, from which it is that which limits.
+const busy = 0.85
+
+func (r *DeviceResult) verdict() string {
+	cores := ratio(r.CPUSeconds, r.Seconds)
+	if cores >= busy*float64(r.Lanes) {
+		return fmt.Sprintf("compute-bound: the lanes use %s of their cores; the device may give more to more lanes", share(cores/float64(r.Lanes)))
+	}
+	return fmt.Sprintf("device-bound: at this depth it gives %s reads a second, for %s of one core", rate(r.IOPS), share(cores))
+}
+
+// Metrics implements Result.
+func (r *DeviceResult) Metrics() []Metric {
+	return []Metric{
+		{"iops", r.IOPS, Higher}, {"bytes_per_second", r.BytesPerSec, Higher},
+		{"lat_ns.p50", float64(r.Latency.P50), Lower}, {"lat_ns.p99", float64(r.Latency.P99), Lower},
+		{"cpu_seconds_per_million_reads", ratio(r.CPUSeconds*1e6, float64(r.Reads)), Lower},
+		{"reads_per_syscall", r.ReadsPerSyscall, Higher}, {"achieved_depth", r.AchievedDepth, Neither},
+	}
 }
 
 // Text is the report for people.
 func (r *DeviceResult) Text() string {
 	var p page
+	p.line("verdict", "%s", r.Verdict)
 	p.line("file", "%s (%s)", r.Path, memory(r.FileBytes))
-	p.line("reads", "%s, %s each at random, %s, %s", count(r.Reads), memory(int64(r.BlockBytes)), r.Backend, r.state())
+	p.line("reads", "%s %s, %s each, %s, %s", count(r.Reads), r.Pattern, r.sizes(), r.Backend, r.state())
 	p.line("IOPS", "%s (%s/s)", rate(r.IOPS), memory(int64(r.BytesPerSec)))
 	p.line("latency", "%s", r.Latency.text())
-	p.line("depth", "%.1f achieved of %d × %d lanes", r.AchievedDepth, r.Depth, r.Lanes)
-	p.line("reads per syscall", "%.2f", r.ReadsPerSyscall)
+	p.line("  in the kernel", "%s", r.Clat.text())
+	p.line("depth", "%.1f achieved of %d × %d lanes (%s)", r.AchievedDepth, r.Depth, r.Lanes, depthText(r.Depths))
+	p.line("reads per syscall", "%.2f, %s buffers", r.ReadsPerSyscall, map[bool]string{true: "registered", false: "plain"}[r.FixedBuffers])
 	p.line("CPU", "%s of one core", share(ratio(r.CPUSeconds, r.Seconds)))
 	p.line("time", "%.2f s measured after %.2f s of ramp, seed %d", r.Seconds, r.RampSeconds, r.Seed)
 	p.line("peak memory", "%s", memory(r.PeakRSSBytes))
-	if r.CutShort {
-		p.line("CUT SHORT", "interrupted; the figures are of the part that ran")
-	}
+	r.closing(&p)
 	return p.b.String()
+}
+
+func (r *DeviceResult) sizes() string {
+	if r.Mix == nil {
+		return memory(r.BlockBytes)
+	}
+	var parts []string
+	for _, m := range r.Mix {
+		parts = append(parts, fmt.Sprintf("%s (%d)", memory(m.Bytes), m.Weight))
+	}
+	return "a mix of " + strings.Join(parts, ", ")
 }
 
 func (r *DeviceResult) state() string {
 	if r.Direct {
 		return "past the page cache (O_DIRECT)"
 	}
-	return "through the page cache, in whatever state it was"
+	return fmt.Sprintf("through the page cache, which held %s of the file at first", share(ratio(float64(r.PageCacheBytes), float64(r.FileBytes))))
 }

@@ -6,49 +6,10 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/dustin/go-humanize"
 
 	"github.com/aether-ooc/aether-ooc/internal/host"
 )
-
-// Percentiles tells a distribution of durations, in nanoseconds.
-type Percentiles struct {
-	Min  int64   `json:"min"`
-	Mean float64 `json:"mean"`
-	P50  int64   `json:"p50"`
-	P90  int64   `json:"p90"`
-	P99  int64   `json:"p99"`
-	P999 int64   `json:"p99_9"`
-	Max  int64   `json:"max"`
-}
-
-func percentiles(h *hdrhistogram.Histogram) Percentiles {
-	if h.TotalCount() == 0 {
-		return Percentiles{}
-	}
-	return Percentiles{
-		Min: h.Min(), Mean: h.Mean(), Max: h.Max(),
-		P50: h.ValueAtQuantile(50), P90: h.ValueAtQuantile(90), P99: h.ValueAtQuantile(99), P999: h.ValueAtQuantile(99.9),
-	}
-}
-
-// text gives the percentiles for people.
-func (p Percentiles) text() string {
-	ns := func(v int64) string { return shortDuration(time.Duration(v)) }
-	return fmt.Sprintf("p50 %s, p90 %s, p99 %s, p99.9 %s, max %s", ns(p.P50), ns(p.P90), ns(p.P99), ns(p.P999), ns(p.Max))
-}
-
-func shortDuration(d time.Duration) string {
-	switch {
-	case d < time.Millisecond:
-		return d.Round(time.Microsecond / 10).String()
-	case d < time.Second:
-		return d.Round(10 * time.Microsecond).String()
-	default:
-		return d.Round(time.Millisecond).String()
-	}
-}
 
 // cpuTime is the processor time, user and system, of who (syscall.RUSAGE_SELF).
 func cpuTime(who int) time.Duration {

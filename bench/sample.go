@@ -3,100 +3,117 @@ package bench
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime"
-	"syscall"
 	"time"
 
+	"github.com/HdrHistogram/hdrhistogram-go"
+
 	"github.com/aether-ooc/aether-ooc/engine"
-	"github.com/aether-ooc/aether-ooc/internal/host"
 )
 
 // SampleConfig says what to sample, and how.
 type SampleConfig struct {
-	Graph   string
-	Options engine.Options
-	Request engine.Request // First, Count, Rank and WorldSize are the benchmark's own
-	Batches int64          // measured; epochs follow one another until there are enough
-	Ramp    int64          // made, but not measured, before them
-	Preload bool           // bring the adjacency into the cache first, as far as it fits
+	Graph     string
+	Options   engine.Options
+	Request   engine.Request // First, Count, Rank and WorldSize are the benchmark's own
+	Batches   int64          // measured; epochs follow one another until there are enough
+	Runtime   time.Duration  // no more is measured after so long; 0: until all batches are made
+	Ramp      int64          // batches made, but not measured, before
+	Preload   bool           // bring the adjacency into the cache first, as far as it fits
+	Calibrate time.Duration  // afterwards, ask the device so long what it can do; 0: do not
 
-	// Opened, when set, is told what was opened, before the first batch; its
+	// Accept, when set, is asked about the graph before the first batch; its
 	// error ends the run.
-	Opened func(engine.Info) error
-
-	// Progress hears how many of all batches are made.
-	Progress func(phase string, done, total int64)
+	Accept func(engine.Info) error
 }
 
 // Check says what is wrong with the configuration, the request aside.
 func (c SampleConfig) Check() error {
 	if c.Batches < 1 || c.Ramp < 0 {
-		return fmt.Errorf("bench: %d batches, ramp %d: at least one batch must be measured, and the ramp cannot be negative", c.Batches, c.Ramp)
+		return optionf("bench: %d batches, ramp %d: at least one batch must be measured, and the ramp cannot be negative", c.Batches, c.Ramp)
 	}
 	return nil
 }
 
 // Sample opens the graph, makes batches and measures the making. When ctx ends
 // early the result holds what was measured until then.
-func Sample(ctx context.Context, c SampleConfig) (res *SampleResult, err error) {
+func Sample(ctx context.Context, c SampleConfig, h Hooks) (*SampleResult, error) {
+	return runSample(ctx, c, env{Hooks: h})
+}
+
+func runSample(ctx context.Context, c SampleConfig, e env) (res *SampleResult, err error) {
 	if err := c.Check(); err != nil {
 		return nil, err
 	}
-	if c.Progress == nil {
-		c.Progress = func(string, int64, int64) {}
-	}
-	e, err := engine.Open(c.Graph, c.Options)
+	pages := pageCacheOf(c.Graph)
+	eng, err := engine.Open(c.Graph, c.Options)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, e.Close()) }()
-	if c.Opened != nil {
-		if err := c.Opened(e.Info()); err != nil {
+	defer func() { err = errors.Join(err, eng.Close()) }()
+	e.opened(eng.Info())
+	if c.Accept != nil {
+		if err := c.Accept(eng.Info()); err != nil {
 			return nil, err
 		}
 	}
 	if c.Preload {
-		if err := e.Preload(ctx); err != nil {
+		if err := eng.Preload(ctx); err != nil {
 			return nil, err
 		}
 	}
-	run := &sampleRun{config: c, engine: e}
+	run := &sampleRun{config: c, engine: eng, env: e, lat: newHistogram()}
 	if err := run.batches(ctx); err != nil && ctx.Err() == nil {
 		return nil, err
 	}
-	return run.result(ctx.Err() != nil), nil
+	res = run.result(ctx.Err() != nil)
+	res.PageCacheBytes = pages
+	res.Device = calibrate(ctx, c, res)
+	res.Verdict = res.verdict()
+	return res, nil
 }
 
 // snapshot is all counters at one moment.
 type snapshot struct {
-	at    time.Time
+	usage
 	stats engine.Stats
-	cpu   time.Duration
-	mem   runtime.MemStats
 }
 
-func take(e *engine.Engine) *snapshot {
-	s := &snapshot{at: time.Now(), stats: e.Stats(), cpu: cpuTime(syscall.RUSAGE_SELF)}
-	runtime.ReadMemStats(&s.mem)
-	return s
-}
+func take(e *engine.Engine) *snapshot { return &snapshot{takeUsage(), e.Stats()} }
 
 // sampleRun is one run under way.
 type sampleRun struct {
 	config   SampleConfig
 	engine   *engine.Engine
+	env      env
 	made     int64
+	lat      *hdrhistogram.Histogram
 	from, to *snapshot
+	meter    *meter
+	series   []Point
+}
+
+// begin takes the opening snapshot.
+func (r *sampleRun) begin() {
+	r.from = take(r.engine)
+	r.meter = watch(r.env, "edges", 0, func() int64 { return r.engine.Stats().SampledEdges })
+}
+
+// end takes the closing one.
+func (r *sampleRun) end() {
+	if r.from == nil {
+		r.begin()
+	}
+	r.to, r.series = take(r.engine), r.meter.stop()
 }
 
 // batches makes the ramp, then the measured batches, epoch after epoch.
 func (r *sampleRun) batches(ctx context.Context) error {
+	defer r.end()
 	if r.config.Ramp == 0 {
-		r.from = take(r.engine)
+		r.begin()
 	}
 	total := r.config.Ramp + r.config.Batches
-	for request := r.config.Request; r.made < total; request.Epoch++ {
+	for request := r.config.Request; r.made < total && !r.late(); request.Epoch++ {
 		request.Count = total - r.made
 		before := r.made
 		if err := r.epoch(ctx, request, total); err != nil {
@@ -106,72 +123,36 @@ func (r *sampleRun) batches(ctx context.Context) error {
 			return errors.New("bench: an epoch without a batch: the graph or the input nodes are empty, or fewer than a batch with the last one dropped")
 		}
 	}
-	r.to = take(r.engine)
 	return nil
 }
 
+// late: the time for measuring is over.
+func (r *sampleRun) late() bool {
+	return r.config.Runtime > 0 && r.from != nil && time.Since(r.from.at) >= r.config.Runtime
+}
+
 func (r *sampleRun) epoch(ctx context.Context, request engine.Request, total int64) error {
+	asked := time.Now()
 	for batch, err := range r.engine.Batches(ctx, request) {
 		if err != nil {
 			return err
 		}
 		batch.Release()
+		now := time.Now()
+		if r.from != nil {
+			record(r.lat, now.Sub(asked))
+		}
+		asked = now
 		r.made++
-		r.config.Progress("sampling", r.made, total)
+		r.env.progress("sampling", r.made, total)
 		if r.made == r.config.Ramp {
-			r.from = take(r.engine)
+			r.begin()
+		}
+		if r.late() {
+			return nil
 		}
 	}
 	return nil
-}
-
-// result is the difference of the snapshots.
-func (r *sampleRun) result(cut bool) *SampleResult {
-	if r.to == nil {
-		r.to = take(r.engine)
-	}
-	if r.from == nil {
-		r.from = r.to
-	}
-	a, b := r.from, r.to
-	info := r.engine.Info()
-	seconds := b.at.Sub(a.at).Seconds()
-	edges := float64(b.stats.SampledEdges - a.stats.SampledEdges)
-	asked := b.stats.Total.Asked - a.stats.Total.Asked
-	misses := b.stats.Total.Misses - a.stats.Total.Misses
-	reads := float64(b.stats.Total.Reads - a.stats.Total.Reads)
-	ring := b.stats.Ring.Since(a.stats.Ring)
-	res := &SampleResult{
-		Info: info, State: r.state(), RampBatches: r.config.Ramp, Request: requestOf(r.config.Request), CutShort: cut,
-		Seconds:           seconds,
-		Batches:           b.stats.Batches - a.stats.Batches,
-		SampledEdges:      int64(edges),
-		SampledNodes:      b.stats.SampledNodes - a.stats.SampledNodes,
-		Blocks:            asked,
-		Reads:             int64(reads),
-		ReadBytes:         b.stats.Total.ReadBytes - a.stats.Total.ReadBytes,
-		UsedBytes:         b.stats.UsedBytes - a.stats.UsedBytes,
-		EdgesPerSecond:    ratio(edges, seconds),
-		BlocksPerEdge:     ratio(float64(asked), edges),
-		ReadsPerEdge:      ratio(reads, edges),
-		HitRatio:          ratio(float64(asked-misses), float64(asked)),
-		ReadIOPS:          ratio(reads, seconds),
-		AchievedDepth:     ring.MeanDepth() * float64(info.Lanes),
-		ReadsPerSyscall:   ring.ReadsPerSyscall(),
-		Syscalls:          ring.Syscalls,
-		CPUSeconds:        (b.cpu - a.cpu).Seconds(),
-		AllocsPerBatch:    ratio(float64(b.mem.Mallocs-a.mem.Mallocs), float64(b.stats.Batches-a.stats.Batches)),
-		GCCPUShare:        b.mem.GCCPUFraction,
-		BudgetBytes:       info.Budget.Memory,
-		PeakRSSBytes:      peakRSS(),
-		LargestBatchBytes: b.stats.LargestMem,
-	}
-	res.BatchesPerSecond = ratio(float64(res.Batches), seconds)
-	res.ReadAmplification = ratio(float64(res.ReadBytes), float64(res.UsedBytes))
-	if peak, err := host.CgroupPeak(); err == nil {
-		res.CgroupPeakBytes = peak
-	}
-	return res
 }
 
 // state says what the cache held when the clock started.
@@ -184,4 +165,22 @@ func (r *sampleRun) state() string {
 	default:
 		return "cold"
 	}
+}
+
+// calibrate reads the graph at random as the run has, in depth, lanes and mean
+// size of a read, so that there is something to compare with. It gives nil where
+// that would say nothing: where the run read hardly, or through the page cache.
+func calibrate(ctx context.Context, c SampleConfig, r *SampleResult) *DeviceResult {
+	mean := int64(ratio(float64(r.ReadBytes), float64(r.Reads)))
+	if c.Calibrate <= 0 || mean == 0 || !r.Info.Direct || ctx.Err() != nil {
+		return nil
+	}
+	d, err := Device(ctx, DeviceConfig{
+		Path: c.Graph, BlockBytes: pageUp(mean), Depth: r.Info.Depth, Lanes: r.Info.Lanes, Backend: r.Info.Backend,
+		Ramp: c.Calibrate / 5, Runtime: c.Calibrate, Seed: c.Request.Seed, Log: c.Options.Log,
+	})
+	if err != nil || d.Reads == 0 {
+		return nil // a file shorter than one such read, or an interrupt
+	}
+	return d
 }

@@ -8,17 +8,17 @@ import (
 
 // SampleResult is what was measured.
 type SampleResult struct {
+	Common
 	Info    engine.Info   `json:"engine"`
 	Request SampleRequest `json:"request"`
 
 	// State is what the cache held when the clock started: "cold" (nothing),
 	// "steady" (what RampBatches had left) or "preloaded" (the adjacency, as
-	// far as it fits). Where Info.Direct is false the page cache, whose state
-	// is not known, comes on top.
-	State       string  `json:"state"`
-	RampBatches int64   `json:"ramp_batches"`
-	Seconds     float64 `json:"seconds"`
-	CutShort    bool    `json:"cut_short"`
+	// far as it fits). Where Info.Direct is false, the page cache comes on top,
+	// with PageCacheBytes of the graph when it was opened.
+	State          string `json:"state"`
+	RampBatches    int64  `json:"ramp_batches"`
+	PageCacheBytes int64  `json:"page_cache_bytes"`
 
 	Batches      int64 `json:"batches"`
 	SampledEdges int64 `json:"sampled_edges"`
@@ -29,23 +29,26 @@ type SampleResult struct {
 	UsedBytes    int64 `json:"used_bytes"`
 	Syscalls     int64 `json:"syscalls"`
 
-	EdgesPerSecond    float64 `json:"edges_per_second"`
-	BatchesPerSecond  float64 `json:"batches_per_second"`
-	BlocksPerEdge     float64 `json:"blocks_per_edge"`
-	ReadsPerEdge      float64 `json:"reads_per_edge"`
-	HitRatio          float64 `json:"hit_ratio"`
-	ReadIOPS          float64 `json:"read_iops"`
-	ReadAmplification float64 `json:"read_amplification"` // bytes read ÷ bytes used
-	AchievedDepth     float64 `json:"achieved_depth"`     // reads in flight, of all lanes
-	ReadsPerSyscall   float64 `json:"reads_per_syscall"`
+	EdgesPerSecond    float64      `json:"edges_per_second"`
+	BatchesPerSecond  float64      `json:"batches_per_second"`
+	Latency           Distribution `json:"batch_lat_ns"` // from asking for the next batch to having it
+	BlocksPerEdge     float64      `json:"blocks_per_edge"`
+	ReadsPerEdge      float64      `json:"reads_per_edge"`
+	HitRatio          float64      `json:"hit_ratio"`
+	ReadIOPS          float64      `json:"read_iops"`
+	ReadAmplification float64      `json:"read_amplification"` // bytes read ÷ bytes used
+	AchievedDepth     float64      `json:"achieved_depth"`     // reads in flight, of all lanes
+	Depths            []DepthShare `json:"depths"`             // of one lane
+	ReadsPerSyscall   float64      `json:"reads_per_syscall"`
 
-	CPUSeconds        float64 `json:"cpu_seconds"`
-	AllocsPerBatch    float64 `json:"allocs_per_batch"`
-	GCCPUShare        float64 `json:"gc_cpu_share"` // since the process began
-	BudgetBytes       int64   `json:"budget_bytes"`
-	PeakRSSBytes      int64   `json:"peak_rss_bytes"`
-	CgroupPeakBytes   int64   `json:"cgroup_peak_bytes"` // of the process's control group, 0 where not known
-	LargestBatchBytes int64   `json:"largest_batch_bytes"`
+	CPUPerMillionEdges float64 `json:"cpu_seconds_per_million_edges"`
+	AllocsPerBatch     float64 `json:"allocs_per_batch"`
+	BudgetBytes        int64   `json:"budget_bytes"`
+	LargestBatchBytes  int64   `json:"largest_batch_bytes"`
+
+	// Device is what the device gives to random reads of the same mean size, at
+	// the same depth, from the same file, measured right after; nil: not asked.
+	Device *DeviceResult `json:"device,omitempty"`
 }
 
 // SampleRequest is the part of the request that a figure depends on.
@@ -64,25 +67,120 @@ func requestOf(r engine.Request) SampleRequest {
 	return SampleRequest{r.Fanouts, r.BatchSize, r.Replace, r.EdgeIDs, r.Features, r.Shuffle, r.Seed, len(r.Nodes)}
 }
 
+// result is the difference of the snapshots.
+func (r *sampleRun) result(cut bool) *SampleResult {
+	a, b := r.from.stats, r.to.stats
+	res := &SampleResult{
+		Info: r.engine.Info(), Request: requestOf(r.config.Request), State: r.state(), RampBatches: r.config.Ramp,
+		Batches:      b.Batches - a.Batches,
+		SampledEdges: b.SampledEdges - a.SampledEdges,
+		SampledNodes: b.SampledNodes - a.SampledNodes,
+		Blocks:       b.Total.Asked - a.Total.Asked,
+		Reads:        b.Total.Reads - a.Total.Reads,
+		ReadBytes:    b.Total.ReadBytes - a.Total.ReadBytes,
+		UsedBytes:    b.UsedBytes - a.UsedBytes,
+		Latency:      distribution(r.lat), LargestBatchBytes: b.LargestMem,
+	}
+	res.took(r.from.usage, r.to.usage)
+	res.CutShort, res.series = cut, r.series
+	res.BudgetBytes = res.Info.Budget.Memory
+	res.keep(&res.Latency)
+	misses := b.Total.Misses - a.Total.Misses
+	res.HitRatio = ratio(float64(res.Blocks-misses), float64(res.Blocks))
+	ring := b.Ring.Since(a.Ring)
+	res.Syscalls, res.ReadsPerSyscall, res.Depths = ring.Syscalls, ring.ReadsPerSyscall(), depthShares(ring)
+	res.AchievedDepth = ring.MeanDepth() * float64(res.Info.Lanes)
+	res.rates()
+	return res
+}
+
+// rates are the figures that follow from others.
+func (r *SampleResult) rates() {
+	edges, batches := float64(r.SampledEdges), float64(r.Batches)
+	r.EdgesPerSecond = ratio(edges, r.Seconds)
+	r.BatchesPerSecond = ratio(batches, r.Seconds)
+	r.BlocksPerEdge = ratio(float64(r.Blocks), edges)
+	r.ReadsPerEdge = ratio(float64(r.Reads), edges)
+	r.ReadIOPS = ratio(float64(r.Reads), r.Seconds)
+	r.ReadAmplification = ratio(float64(r.ReadBytes), float64(r.UsedBytes))
+	r.CPUPerMillionEdges = ratio(r.CPUSeconds*1e6, edges)
+	r.AllocsPerBatch = ratio(float64(r.Allocs), batches)
+}
+
+// verdict says in one line what the run was waiting for.
+func (r *SampleResult) verdict() string {
+	cpu := share(r.CPUShare) + " of its CPUs"
+	if r.Info.Lanes < r.cpus() {
+		cpu = fmt.Sprintf("%s of %d lanes' cores", share(ratio(r.CPUSeconds, r.Seconds*float64(r.Info.Lanes))), r.Info.Lanes)
+	}
+	computing := r.CPUSeconds >= busy*r.Seconds*float64(min(r.Info.Lanes, r.cpus()))
+	switch of := r.deviceShare(); {
+	case r.Reads == 0:
+		return "compute-bound: nothing was read; " + cpu
+	case of >= busy:
+		return fmt.Sprintf("device-bound: %s of its IOPS for reads of %s; %s", share(of), r.meanRead(), cpu)
+	case computing && r.Device != nil:
+		return fmt.Sprintf("compute-bound: %s, %s of the device's IOPS", cpu, share(of))
+	case computing:
+		return "compute-bound: " + cpu
+	case r.Device != nil:
+		return fmt.Sprintf("neither: %s of the device's IOPS for reads of %s, %s: waiting for single reads; more lanes or larger batches may help", share(of), r.meanRead(), cpu)
+	default:
+		return fmt.Sprintf("waiting for reads, with %s; what the device can do was not measured", cpu)
+	}
+}
+
+// cpus is how many CPUs the process could use.
+func (r *SampleResult) cpus() int {
+	return max(1, int(ratio(r.CPUSeconds, r.Seconds*r.CPUShare)+0.5))
+}
+
+// deviceShare is the part of the device's IOPS that the run reached.
+func (r *SampleResult) deviceShare() float64 {
+	if r.Device == nil {
+		return 0
+	}
+	return ratio(r.ReadIOPS, r.Device.IOPS)
+}
+
+func (r *SampleResult) meanRead() string {
+	return memory(int64(ratio(float64(r.ReadBytes), float64(r.Reads))))
+}
+
+// Metrics implements Result.
+func (r *SampleResult) Metrics() []Metric {
+	return []Metric{
+		{"edges_per_second", r.EdgesPerSecond, Higher}, {"batches_per_second", r.BatchesPerSecond, Higher},
+		{"batch_lat_ns.p50", float64(r.Latency.P50), Lower}, {"batch_lat_ns.p99", float64(r.Latency.P99), Lower},
+		{"reads_per_edge", r.ReadsPerEdge, Lower}, {"blocks_per_edge", r.BlocksPerEdge, Lower}, {"hit_ratio", r.HitRatio, Higher},
+		{"read_iops", r.ReadIOPS, Neither}, {"read_amplification", r.ReadAmplification, Lower}, {"achieved_depth", r.AchievedDepth, Neither},
+		{"cpu_seconds_per_million_edges", r.CPUPerMillionEdges, Lower}, {"allocs_per_batch", r.AllocsPerBatch, Lower},
+		{"peak_rss_bytes", float64(r.PeakRSSBytes), Lower}, {"device_share", r.deviceShare(), Neither},
+	}
+}
+
 // Text is the report for people.
 func (r *SampleResult) Text() string {
 	var p page
 	q := r.Request
+	p.line("verdict", "%s", r.Verdict)
 	p.line("graph", "%s: %s nodes, %s edges", r.Info.Path, count(int64(r.Info.Nodes)), count(int64(r.Info.Edges)))
 	p.line("request", "fanouts %v, %s seeds a batch, edge ids %s, features %s, seed %d", q.Fanouts, count(int64(q.BatchSize)), onOff(q.EdgeIDs), onOff(q.Features), q.Seed)
 	p.line("engine", "%s, %s, %d lanes of depth %d, %s cache", r.Info.Backend, r.direct(), r.Info.Lanes, r.Info.Depth, r.Info.Policy)
 	p.line("cache", "%s", r.start())
 	p.line("edges", "%s/s (%s in %.2f s)", rate(r.EdgesPerSecond), count(r.SampledEdges), r.Seconds)
 	p.line("batches", "%.1f/s (%s)", r.BatchesPerSecond, count(r.Batches))
+	p.line("  latency", "%s", r.Latency.text())
 	p.line("blocks", "%.4f per edge, hit ratio %s", r.BlocksPerEdge, share(r.HitRatio))
-	p.line("reads", "%.4f per edge, %s IOPS, %s/s", r.ReadsPerEdge, rate(r.ReadIOPS), memory(int64(ratio(float64(r.ReadBytes), r.Seconds))))
-	p.line("depth", "%.1f achieved, %.1f reads per syscall", r.AchievedDepth, r.ReadsPerSyscall)
+	p.line("reads", "%.4f per edge, %s IOPS, %s/s, %s each", r.ReadsPerEdge, rate(r.ReadIOPS), memory(int64(ratio(float64(r.ReadBytes), r.Seconds))), r.meanRead())
+	p.line("depth", "%.1f achieved, %.1f reads per syscall (%s)", r.AchievedDepth, r.ReadsPerSyscall, depthText(r.Depths))
 	p.line("read ÷ used", "%.1f (%s read, %s used)", r.ReadAmplification, memory(r.ReadBytes), memory(r.UsedBytes))
-	p.line("CPU", "%.2f s per million edges, garbage collector %s, %.0f allocations a batch", ratio(r.CPUSeconds*1e6, float64(r.SampledEdges)), share(r.GCCPUShare), r.AllocsPerBatch)
-	p.line("memory", "peak %s with a budget of %s (cache %s)", memory(r.PeakRSSBytes), memory(r.BudgetBytes), memory(r.Info.Budget.Cache))
-	if r.CutShort {
-		p.line("CUT SHORT", "interrupted; the figures are of the part that ran")
+	if r.Device != nil {
+		p.line("device", "%s IOPS of that size and depth, measured right after for %.1f s", rate(r.Device.IOPS), r.Device.Seconds)
 	}
+	p.line("CPU", "%.2f s per million edges, garbage collector %s of it, %.0f allocations a batch", r.CPUPerMillionEdges, share(r.GCCPUShare), r.AllocsPerBatch)
+	p.line("memory", "peak %s with a budget of %s (cache %s)", memory(r.PeakRSSBytes), memory(r.BudgetBytes), memory(r.Info.Budget.Cache))
+	r.closing(&p)
 	return p.b.String()
 }
 
@@ -90,7 +188,7 @@ func (r *SampleResult) direct() string {
 	if r.Info.Direct {
 		return "past the page cache"
 	}
-	return "through the page cache, in whatever state it was"
+	return fmt.Sprintf("through the page cache, which held %s of the graph at first", share(ratio(float64(r.PageCacheBytes), float64(r.Info.Bytes))))
 }
 
 func (r *SampleResult) start() string {

@@ -1,116 +1,260 @@
 package main
 
 import (
-	"time"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
+	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/aether-ooc/aether-ooc/bench"
-	"github.com/aether-ooc/aether-ooc/engine"
 )
 
 func newBench() *cobra.Command {
-	return group("bench", "Measure the device and the sampling", newBenchDevice(), newBenchSample())
-}
+	var option string
+	c := group("bench", "Measure the device, the sampling and what lies between")
+	c.Long = `Measure what a machine and a graph can do: the device alone, the sampling of
+mini-batches, and the parts between. Each workload is a command; "bench run" runs
+job files, in fio's manner, that hold several.
 
-func newBenchDevice() *cobra.Command {
-	var (
-		cfg   bench.DeviceConfig
-		block = byteSize(4096)
-		out   printer
-	)
-	c := &cobra.Command{
-		Use:   "device FILE",
-		Short: "Measure random reads of a file",
-		Long: `Read blocks of a file at random, keeping a fixed number of reads in flight, and
-report IOPS, latency percentiles, the depth that was reached and the reads that a
-system call carried. The same question as fio's
-
-  fio --name=r --filename=FILE --readonly --rw=randread --bs=4k --iodepth=128 --ioengine=io_uring --direct=1 --time_based --runtime=10
-
-Nothing is written. Reads go past the page cache unless --buffered is given.`,
-		Example: `  aether-ooc bench device graph.bin --depth 128 --runtime 10s
-  aether-ooc bench device graph.bin --block-size 64KiB --depth 32 --json`,
-		Args: exactly(1, "one file"),
-		RunE: func(c *cobra.Command, args []string) error {
-			cfg.Path, cfg.BlockBytes, cfg.Log = args[0], int(block), newLogger(c)
-			if err := cfg.Check(); err != nil {
-				return usageError{err}
-			}
-			res, err := bench.Device(c.Context(), cfg)
-			if err != nil {
-				return err
-			}
-			return out.print(c, res)
-		},
-		DisableAutoGenTag: true,
+All options are explained by --cmdhelp NAME; --cmdhelp all lists them.`
+	help := c.RunE
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if option == "" {
+			return help(c, args)
+		}
+		return explain(c, option)
 	}
-	f := c.Flags()
-	f.VarP(&block, "block-size", "b", "bytes of a read")
-	f.IntVar(&cfg.Depth, "depth", 128, "reads in flight of each lane")
-	f.IntVar(&cfg.Lanes, "lanes", 1, "threads, each with a ring of its own")
-	f.StringVar(&cfg.Backend, "io", "auto", "how to read: auto, uring or pread")
-	f.BoolVar(&cfg.Buffered, "buffered", false, "read through the page cache")
-	f.DurationVar(&cfg.Runtime, "runtime", 5*time.Second, "time to measure")
-	f.DurationVar(&cfg.Ramp, "ramp", 500*time.Millisecond, "time to read before measuring")
-	f.Uint64Var(&cfg.Seed, "seed", 1, "seed of the places that are read")
-	out.bind(f)
+	c.Flags().StringVar(&option, "cmdhelp", "", "explain an option; all lists every one")
+	_ = c.RegisterFlagCompletionFunc("cmdhelp", cobra.FixedCompletions(bench.AllOptions(), cobra.ShellCompDirectiveNoFileComp))
+	for _, w := range bench.Workloads() {
+		c.AddCommand(newWorkload(w))
+	}
+	c.AddCommand(newBenchRun())
 	return c
 }
 
-func newBenchSample() *cobra.Command {
+// explain prints the pages of an option.
+func explain(c *cobra.Command, name string) error {
+	names := []string{name}
+	if name == "all" {
+		names = bench.AllOptions()
+	}
+	for i, n := range names {
+		rows, err := bench.OptionsNamed(n)
+		if err != nil {
+			return usageError{err}
+		}
+		for j, o := range rows {
+			if i+j > 0 {
+				fmt.Fprintln(c.OutOrStdout())
+			}
+			fmt.Fprint(c.OutOrStdout(), o.Describe())
+		}
+	}
+	return nil
+}
+
+// newWorkload makes the command of a workload from the table of options.
+func newWorkload(w *bench.Workload) *cobra.Command {
+	settings, err := bench.NewSettings(w.Name)
+	if err != nil {
+		panic(err) // the table contradicts itself
+	}
+	var out benchOutput
+	c := &cobra.Command{
+		Use: w.Name + " " + w.Target, Short: w.Short, Long: w.Long, Example: w.Example,
+		Args:              exactly(1, map[bool]string{true: "one graph", false: "one file"}[w.Target == "GRAPH"]),
+		DisableAutoGenTag: true,
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := settings.Set("target", args[0]); err != nil {
+				return markedBench(err)
+			}
+			return measure(c, []bench.Section{{Name: w.Name, Settings: settings}}, out)
+		},
+	}
+	for _, o := range bench.OptionsOf(w.Name) {
+		if o.Name != "target" {
+			bindOption(c, o, settings.Set, settings.Get(o.Name))
+		}
+	}
+	c.Flags().SetNormalizeFunc(aliases(bench.OptionsOf(w.Name)))
+	out.bind(c)
+	return c
+}
+
+// aliases lets a flag be written by any of its option's names.
+func aliases(rows []*bench.Option) func(*pflag.FlagSet, string) pflag.NormalizedName {
+	main := map[string]string{}
+	for _, o := range rows {
+		for _, a := range o.Alias {
+			main[a] = o.Name
+		}
+	}
+	return func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		name = strings.ReplaceAll(name, "_", "-")
+		if m, ok := main[name]; ok {
+			name = m
+		}
+		return pflag.NormalizedName(name)
+	}
+}
+
+// bindOption makes a row of the table a flag.
+func bindOption(c *cobra.Command, o *bench.Option, set func(name, word string) error, value string) {
+	f := c.Flags().VarPF(&optionFlag{o, set, value}, o.Name, o.Short, o.Usage())
+	if o.Kind.Name == "bool" {
+		f.NoOptDefVal = "true"
+	}
+	if o.Choices != nil {
+		_ = c.RegisterFlagCompletionFunc(o.Name, cobra.FixedCompletions(o.Words(), cobra.ShellCompDirectiveNoFileComp))
+	}
+}
+
+// optionFlag is a row of the table as a flag.
+type optionFlag struct {
+	option *bench.Option
+	set    func(name, word string) error
+	value  string
+}
+
+func (f *optionFlag) String() string { return f.value }
+func (f *optionFlag) Type() string   { return f.option.Kind.Name }
+
+func (f *optionFlag) Set(word string) error {
+	f.value = word
+	return f.set(f.option.Name, word)
+}
+
+// newBenchRun runs job files.
+func newBenchRun() *cobra.Command {
 	var (
-		cfg     bench.SampleConfig
-		eng     engineFlags
-		req     requestFlags
-		inOrder bool
-		out     printer
+		names    []string
+		parse    bool
+		override = map[string]string{}
+		out      benchOutput
 	)
 	c := &cobra.Command{
-		Use:   "sample GRAPH",
-		Short: "Measure sampling of mini-batches",
-		Long: `Make mini-batches in this process and report batches and sampled edges a second,
-blocks and reads per edge, hit ratio, IOPS and peak memory.
+		Use: "run JOBFILE…", Short: "Run the sections of job files",
+		Long: `Run the sections of job files, which are written like fio's: [global] options for
+all that follows, then a named section for each measurement, whose workload says
+what it is. ${NAME} stands for a variable of the environment.
 
-The seeds are shuffled unless --in-order is given. With --ramp 0 the clock starts
-with an empty cache ("cold"), after a ramp in a "steady" state, with --preload with
-the adjacency in the cache as far as it fits; the report says which.`,
-		Example: `  aether-ooc bench sample graph.bin --fanouts 25,10 --memory 256MiB
-  aether-ooc bench sample graph.bin --ramp 0 --batches 50 --merge 1 --edge-ids=false   # cold, unmerged
-  aether-ooc bench sample graph.bin --preload --memory 4GiB --edge-ids=false --json`,
-		Args: exactly(1, "one graph"),
-		RunE: func(c *cobra.Command, args []string) error {
-			if err := cfg.Check(); err != nil {
-				return usageError{err}
-			}
-			request, err := req.request()
-			if err != nil {
-				return err
-			}
-			request.Shuffle = !inOrder
-			bar := newProgress(c, "batches")
-			cfg.Graph, cfg.Options, cfg.Request = args[0], eng.options(c), request
-			cfg.Progress, cfg.Opened = bar.step, func(i engine.Info) error {
-				limitHeap(i)
-				return req.fits(i)
-			}
-			res, err := bench.Sample(c.Context(), cfg)
-			bar.finish()
-			if err != nil {
-				return markedRequest(err)
-			}
-			return out.print(c, res)
-		},
+Runs of several sections take turns, so that what else happens on the machine meets
+all alike. Options given here hold for all sections.`,
+		Example: `  aether-ooc bench run bench/jobs/device.job --target graph.bin
+  aether-ooc bench run bench/jobs/sample.job --target graph.bin --section cold --repeat 5 --json
+  aether-ooc bench run mine.job --parse-only`,
 		DisableAutoGenTag: true,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usagef("run takes one job file or more; see '%s --help'", c.CommandPath())
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			sections, err := readJobs(args, override, names)
+			if err != nil {
+				return markedBench(err)
+			}
+			if parse {
+				fmt.Fprint(c.OutOrStdout(), bench.Print(sections))
+				return markedBench(bench.Check(sections))
+			}
+			return measure(c, sections, out)
+		},
 	}
-	f := c.Flags()
-	eng.bind(f)
-	req.bind(f)
-	f.BoolVar(&req.req.Features, "with-features", false, "fetch the feature rows too")
-	f.Int64Var(&cfg.Batches, "batches", 100, "batches to measure")
-	f.Int64Var(&cfg.Ramp, "ramp", 16, "batches to make before measuring")
-	f.BoolVar(&cfg.Preload, "preload", false, "bring the adjacency into the cache first")
-	f.BoolVar(&inOrder, "in-order", false, "take the seeds in order, not shuffled")
-	out.bind(f)
+	set := func(name, word string) error {
+		override[name] = word
+		return bench.CheckWord(name, word)
+	}
+	for _, o := range bench.SharedOptions() {
+		row := *o
+		row.Help, row.Auto = "in all sections: "+o.Help, ""
+		bindOption(c, &row, set, "")
+	}
+	c.Flags().SetNormalizeFunc(aliases(bench.SharedOptions()))
+	c.Flags().StringArrayVar(&names, "section", nil, "run only this section; may be repeated")
+	c.Flags().BoolVar(&parse, "parse-only", false, "read and check the job files, print what they mean, and run nothing")
+	out.bind(c)
 	return c
+}
+
+// readJobs reads job files, sets in all sections what the command line says, and
+// keeps the sections that were named.
+func readJobs(files []string, override map[string]string, names []string) ([]bench.Section, error) {
+	sections, err := bench.ReadJobs(override, files...)
+	if err != nil {
+		return nil, err
+	}
+	return bench.Select(sections, names)
+}
+
+// measure runs sections and prints what they measured.
+func measure(c *cobra.Command, sections []bench.Section, out benchOutput) error {
+	if err := out.check(); err != nil {
+		return err
+	}
+	if err := bench.Check(sections); err != nil {
+		return markedBench(err)
+	}
+	bar := newProgress(c, "it")
+	d, err := bench.Run(c.Context(), sections, bench.Hooks{
+		Log: newLogger(c), Opened: limitHeap, Progress: bar.step,
+		Status: func(section string, s bench.Status) {
+			fmt.Fprintf(c.ErrOrStderr(), "[%s] %.1f s: %s %s, %s/s\n", section, s.Elapsed.Seconds(), humanize.Comma(s.Done), s.Unit, humanize.CommafWithDigits(s.PerSecond, 0))
+		},
+	})
+	bar.finish()
+	if err != nil {
+		return markedBench(err)
+	}
+	return out.print(c, d)
+}
+
+// markedBench gives a mistake in an option the exit code of a mistake in a flag.
+func markedBench(err error) error {
+	if errors.Is(err, bench.ErrOption) {
+		return usageError{err}
+	}
+	return markedRequest(err)
+}
+
+// benchOutput is how a document is printed.
+type benchOutput struct{ json string }
+
+func (o *benchOutput) bind(c *cobra.Command) {
+	c.Flags().StringVar(&o.json, "json", "", "print the report as JSON; json+ adds histograms' buckets and series over time")
+	c.Flags().Lookup("json").NoOptDefVal = "json"
+	_ = c.RegisterFlagCompletionFunc("json", cobra.FixedCompletions(jsonForms(), cobra.ShellCompDirectiveNoFileComp))
+}
+
+func jsonForms() []string { return slices.Sorted(maps.Keys(rawForms)) }
+
+// rawForms are the words for --json, and whether they mean raw data too.
+var rawForms = map[string]bool{"json": false, "json+": true}
+
+func (o *benchOutput) check() error {
+	if o.json == "" {
+		return nil
+	}
+	_, err := choose("--json", o.json, rawForms)
+	return err
+}
+
+func (o *benchOutput) print(c *cobra.Command, d *bench.Document) error {
+	if o.json == "" {
+		_, err := fmt.Fprint(c.OutOrStdout(), d.Text())
+		return err
+	}
+	b, err := d.JSON(rawForms[o.json])
+	if err != nil {
+		return err
+	}
+	_, err = c.OutOrStdout().Write(b)
+	return err
 }

@@ -69,6 +69,8 @@ func TestExitCodes(t *testing.T) {
 	short := filepath.Join(t.TempDir(), "short.bin")
 	require.NoError(t, os.WriteFile(short, b[:8192], 0o644))
 	out := filepath.Join(t.TempDir(), "out.bin")
+	job := filepath.Join(t.TempDir(), "a.job")
+	require.NoError(t, os.WriteFile(job, []byte("[global]\nworkload=device\ntarget="+graph+"\nruntime=10ms\nramp=0\n[first]\n[second]\nbs=8k\n"), 0o644))
 
 	for _, c := range []struct {
 		args string
@@ -98,6 +100,18 @@ func TestExitCodes(t *testing.T) {
 		{"serve " + graph + " --listen carrier-pigeon", exitUsage, "unix://"},
 		{"bench device " + graph + " --block-size 100", exitUsage, "512"},
 		{"bench sample " + graph + " --batches 0", exitUsage, "at least one batch"},
+		{"bench device " + graph + " --bs 4k --iodepth 2 --ioengine psync --runtime 10ms --ramp_time 0", exitOK, ""},
+		{"bench device " + graph + " --pattern rnadread", exitUsage, `did you mean "randread"`},
+		{"bench --cmdhelp iodepth", exitOK, ""},
+		{"bench --cmdhelp dpeth", exitUsage, `did you mean "depth"`},
+		{"bench run " + job, exitOK, ""},
+		{"bench run " + job + " --section first --repeat 2 --seed 7 --json=json+", exitOK, ""},
+		{"bench run " + job + " --section frist", exitUsage, `did you mean "first"`},
+		{"bench run " + job + " --parse-only --runtime 5", exitOK, ""},
+		{"bench run " + job + " --json=yaml", exitUsage, "json+"},
+		{"bench run " + job + " --runtime soon", exitUsage, "a bare number counts seconds"},
+		{"bench run", exitUsage, "one job file"},
+		{"bench run /nowhere/a.job", exitFailure, "/nowhere/a.job"},
 	} {
 		got := invoke(t, strings.Fields(c.args)...)
 		require.Equal(t, c.code, got.code, "%s: %s", c.args, got.err)

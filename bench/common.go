@@ -1,0 +1,98 @@
+package bench
+
+import (
+	"os"
+	"runtime/metrics"
+	"syscall"
+	"time"
+
+	"github.com/aether-ooc/aether-ooc/internal/host"
+)
+
+// Common is what every result tells: what, where, when, and what it took of the
+// machine.
+type Common struct {
+	Workload string    `json:"workload"`
+	Target   string    `json:"target"`
+	Place    Place     `json:"place"` // where the target lies
+	Started  time.Time `json:"started"`
+	Seconds  float64   `json:"seconds"` // of the measured part
+	CutShort bool      `json:"cut_short"`
+	Verdict  string    `json:"verdict"`
+
+	CPUSeconds      float64 `json:"cpu_seconds"`       // of the process, in the measured part
+	CPUShare        float64 `json:"cpu_share"`         // of all CPUs that the process may use
+	GCCPUShare      float64 `json:"gc_cpu_share"`      // of CPUSeconds; known as of the last collection
+	Allocs          int64   `json:"allocs"`            // on the Go heap, in the measured part
+	PeakRSSBytes    int64   `json:"peak_rss_bytes"`    // of the process, in this run
+	CgroupPeakBytes int64   `json:"cgroup_peak_bytes"` // of the process's control group, since it exists; 0: not known
+
+	Series []Point `json:"series,omitempty"` // in json+
+
+	series        []Point
+	distributions []*Distribution
+}
+
+// Point is one place of a series over time.
+type Point struct {
+	AtSeconds float64 `json:"at_seconds"`
+	PerSecond float64 `json:"per_second"`
+}
+
+func (c *Common) common() *Common { return c }
+
+// keep makes distributions known to expand.
+func (c *Common) keep(d ...*Distribution) { c.distributions = append(c.distributions, d...) }
+
+// expand shows, or hides again, what only json+ has.
+func (c *Common) expand(raw bool) {
+	c.Series = nil
+	if raw {
+		c.Series = c.series
+	}
+	for _, d := range c.distributions {
+		d.expand(raw)
+	}
+}
+
+// usage is what the process has taken until one moment.
+type usage struct {
+	at     time.Time
+	cpu    time.Duration
+	gc     float64 // seconds
+	allocs uint64
+}
+
+func takeUsage() usage {
+	samples := []metrics.Sample{{Name: "/cpu/classes/gc/total:cpu-seconds"}, {Name: "/gc/heap/allocs:objects"}}
+	metrics.Read(samples)
+	return usage{at: time.Now(), cpu: cpuTime(syscall.RUSAGE_SELF), gc: samples[0].Value.Float64(), allocs: samples[1].Value.Uint64()}
+}
+
+// took fills in what the measured part took, from a to b.
+func (c *Common) took(a, b usage) {
+	c.Seconds = b.at.Sub(a.at).Seconds()
+	c.CPUSeconds = (b.cpu - a.cpu).Seconds()
+	c.CPUShare = ratio(c.CPUSeconds, c.Seconds*float64(host.CPUs()))
+	c.GCCPUShare = min(1, ratio(b.gc-a.gc, c.CPUSeconds))
+	c.Allocs = int64(b.allocs - a.allocs)
+	c.PeakRSSBytes = peakRSS()
+	if peak, err := host.CgroupPeak(); err == nil {
+		c.CgroupPeakBytes = peak
+	}
+}
+
+// resetPeakRSS makes the kernel count the process's peak memory anew. Where it
+// refuses, a peak is that of the whole process, as before.
+func resetPeakRSS() { _ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) }
+
+// closing are the last lines of a page.
+func (c *Common) closing(p *page) {
+	if c.CgroupPeakBytes > 0 {
+		p.line("cgroup peak", "%s, since the group exists, page cache included", memory(c.CgroupPeakBytes))
+	}
+	p.line("place", "%s", c.Place)
+	if c.CutShort {
+		p.line("CUT SHORT", "interrupted; the figures are of the part that ran")
+	}
+}

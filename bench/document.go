@@ -1,0 +1,118 @@
+package bench
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// Format names the JSON of a Document.
+const Format = "aether-ooc bench 1"
+
+// Document is everything that one call of Run measured.
+type Document struct {
+	Format   string           `json:"format"`
+	Host     Host             `json:"host"`
+	CutShort bool             `json:"cut_short"`
+	Sections []*SectionReport `json:"sections"`
+}
+
+// SectionReport is what a section's runs measured.
+type SectionReport struct {
+	Name     string            `json:"name"`
+	Workload string            `json:"workload"`
+	Options  map[string]string `json:"options"` // those that were given
+	Warnings []string          `json:"warnings,omitempty"`
+	Summary  []Summary         `json:"summary"`
+	Runs     []Result          `json:"runs,omitempty"`
+}
+
+func newDocument(sections []Section) *Document {
+	d := &Document{Format: Format, Host: ThisHost()}
+	for _, s := range sections {
+		d.Sections = append(d.Sections, &SectionReport{Name: s.Name, Workload: s.Settings.Workload.Name, Options: s.Settings.Given()})
+	}
+	return d
+}
+
+func (d *Document) add(section int, r Result) {
+	s := d.Sections[section]
+	s.Runs = append(s.Runs, r)
+}
+
+// finish sums up.
+func (d *Document) finish(cut bool) {
+	d.CutShort = cut
+	for _, s := range d.Sections {
+		s.summarize()
+	}
+}
+
+// single is the only run of the only section, or nil.
+func (d *Document) single() Result {
+	if len(d.Sections) == 1 && len(d.Sections[0].Runs) == 1 {
+		return d.Sections[0].Runs[0]
+	}
+	return nil
+}
+
+// JSON writes the document; raw adds histograms' buckets and series over time. A
+// document of a single run is flat: the run's own keys stand at its top.
+func (d *Document) JSON(raw bool) ([]byte, error) {
+	for _, s := range d.Sections {
+		for _, r := range s.Runs {
+			r.common().expand(raw)
+		}
+	}
+	var b []byte
+	var err error
+	if r := d.single(); r != nil {
+		b, err = d.flat(r)
+	} else {
+		b, err = json.Marshal(d)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("bench: %w", err)
+	}
+	var out bytes.Buffer
+	err = json.Indent(&out, b, "", "  ")
+	out.WriteByte('\n')
+	return out.Bytes(), err
+}
+
+// flat joins the run's object and the document's into one.
+func (d *Document) flat(r Result) ([]byte, error) {
+	run, err := json.Marshal(r)
+	if err != nil {
+		return nil, err
+	}
+	section := *d.Sections[0]
+	section.Runs = nil
+	head, err := json.Marshal(struct {
+		Format  string         `json:"format"`
+		Host    Host           `json:"host"`
+		Section *SectionReport `json:"section"`
+	}{d.Format, d.Host, &section})
+	if err != nil {
+		return nil, err
+	}
+	return append(append(head[:len(head)-1], ','), run[1:]...), nil
+}
+
+// Text is the document for people.
+func (d *Document) Text() string {
+	var b strings.Builder
+	for i, s := range d.Sections {
+		if len(d.Sections) > 1 {
+			fmt.Fprintf(&b, "%s[%s]\n", strings.Repeat("\n", min(i, 1)), s.Name)
+		}
+		b.WriteString(s.text())
+	}
+	var p page
+	p.line("host", "%s", d.Host)
+	if d.CutShort && d.single() == nil {
+		p.line("CUT SHORT", "interrupted; runs are missing")
+	}
+	return b.String() + p.b.String()
+}

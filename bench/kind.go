@@ -1,0 +1,126 @@
+package bench
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+)
+
+// Kind is a type of option values: how they are written, and what they become.
+type Kind struct {
+	Name  string // as --help shows it
+	Like  string // examples, with their units
+	parse func(word string) (any, error)
+	show  func(n int64) string // a number of this kind
+}
+
+// The kinds of options.
+var (
+	kindInt      = Kind{"int", "a whole number such as 128", parseInt, decimal}
+	kindUint     = Kind{"uint", "a whole number such as 1", parseUint, decimal}
+	kindBytes    = Kind{"bytes", "a number of bytes, or one with a unit, such as 4k, 64KiB or 2GiB (k, m, g count in 1,024, kB, MB, GB in 1,000)", parseBytes, memory}
+	kindDuration = Kind{"duration", "a time such as 500ms, 10s or 2m; a bare number counts seconds", parseDuration, duration}
+	kindBool     = Kind{"bool", "1 or 0, true or false", parseBool, decimal}
+	kindText     = Kind{"string", "a path or a word", func(w string) (any, error) { return w, nil }, decimal}
+	kindFanouts  = Kind{"list", "how many neighbours each hop draws, such as 25,10; -1 takes all", parseFanouts, decimal}
+	kindMix      = Kind{"mix", "sizes with their weights, such as 4k/70:64k/30", parseMix, decimal}
+)
+
+func decimal(n int64) string  { return strconv.FormatInt(n, 10) }
+func duration(n int64) string { return time.Duration(n).String() }
+
+// number is the value of kinds that have a least.
+func number(v any) (int64, bool) {
+	switch v := v.(type) {
+	case int64:
+		return v, true
+	case time.Duration:
+		return int64(v), true
+	}
+	return 0, false
+}
+
+func parseInt(w string) (any, error) {
+	n, err := strconv.ParseInt(w, 10, 64)
+	if err != nil {
+		return nil, fmt.Errorf("%q is no whole number", w)
+	}
+	return n, nil
+}
+
+func parseUint(w string) (any, error) {
+	n, err := strconv.ParseUint(w, 10, 64)
+	if err != nil {
+		return nil, fmt.Errorf("%q is no whole number from 0 up", w)
+	}
+	return n, nil
+}
+
+func parseBool(w string) (any, error) {
+	switch strings.ToLower(w) {
+	case "1", "true", "yes", "on":
+		return true, nil
+	case "0", "false", "no", "off":
+		return false, nil
+	}
+	return nil, fmt.Errorf("%q is neither yes nor no", w)
+}
+
+// parseBytes knows fio's bare k, m, g and t, which count in 1,024, besides the
+// units of humanize.
+func parseBytes(w string) (any, error) {
+	text := strings.ToLower(strings.TrimSpace(w))
+	if text != "" && strings.ContainsRune("kmgt", rune(text[len(text)-1])) {
+		text += "ib"
+	}
+	n, err := humanize.ParseBytes(text)
+	if err != nil || n > math.MaxInt64 {
+		return nil, fmt.Errorf("%q is no size", w)
+	}
+	return int64(n), nil
+}
+
+func parseDuration(w string) (any, error) {
+	if seconds, err := strconv.ParseFloat(w, 64); err == nil && math.Abs(seconds) < 1e9 {
+		return time.Duration(seconds * float64(time.Second)), nil
+	}
+	d, err := time.ParseDuration(w)
+	if err != nil {
+		return nil, fmt.Errorf("%q is no time", w)
+	}
+	return d, nil
+}
+
+func parseFanouts(w string) (any, error) {
+	var all []int
+	for _, part := range strings.Split(w, ",") {
+		k, err := strconv.Atoi(strings.TrimSpace(part))
+		if err != nil || k < -1 {
+			return nil, fmt.Errorf("%q is no fanout", part)
+		}
+		all = append(all, k)
+	}
+	return all, nil
+}
+
+// parseMix reads fio's bssplit: size/weight:size/weight…
+func parseMix(w string) (any, error) {
+	var all []Portion
+	for _, part := range strings.Split(w, ":") {
+		size, weight, _ := strings.Cut(part, "/")
+		n, err := parseBytes(size)
+		if err != nil {
+			return nil, err
+		}
+		k, err := strconv.ParseInt(weight, 10, 64)
+		if err != nil || k < 1 {
+			return nil, fmt.Errorf("%q has no weight", part)
+		}
+		all = append(all, Portion{n.(int64), k})
+	}
+	return all, nil
+}
