@@ -1,22 +1,19 @@
 package engine
 
-import (
-	"github.com/aether-ooc/aether-ooc/internal/base"
-	"github.com/aether-ooc/aether-ooc/sampler"
-)
+import "github.com/aether-ooc/aether-ooc/sampler"
 
 // Batch is one sampled mini-batch. It belongs to whoever the iterator gave it
 // to, for as long as they like; Release returns it early.
 type Batch struct {
 	sampler.Subgraph
 
-	Index   base.BatchIdx // its global number in the epoch; -1 from Sample
+	Index   BatchIdx // its global number in the epoch; -1 from Sample
 	Epoch   uint64
 	InputID []int64 // of each seed, see Request.InputIDs
 	X       Rows    // the feature row of each of NID; Data is nil where not asked for or not there
 	Attrs   []Attr  // in the order of Request.Attrs
 
-	Fingerprint, ContentID base.Fingerprint // of the graph
+	Fingerprint, ContentID Fingerprint // of the graph
 
 	home  *scheduler // whose buffers these are
 	store store

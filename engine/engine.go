@@ -12,7 +12,6 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"github.com/aether-ooc/aether-ooc/blockcache"
-	"github.com/aether-ooc/aether-ooc/internal/base"
 	"github.com/aether-ooc/aether-ooc/layout"
 	"github.com/aether-ooc/aether-ooc/sampler"
 	"github.com/aether-ooc/aether-ooc/uring"
@@ -81,13 +80,13 @@ func (e *Engine) Batches(ctx context.Context, r Request) iter.Seq2[*Batch, error
 // and InputIDs (nil: positions). The batch's number, which the key of its draws
 // needs, is the XXH3-64 hash of the seeds as 8-byte little-endian words with
 // Request.Seed as the hash's seed: the same seeds give the same batch.
-func (e *Engine) Sample(ctx context.Context, seeds []base.NodeID, r Request) (*Batch, error) {
+func (e *Engine) Sample(ctx context.Context, seeds []NodeID, r Request) (*Batch, error) {
 	if len(seeds) > MaxBatchSize {
 		return nil, bad("Nodes", fmt.Sprintf("of length %d", len(seeds)), "Sample takes at most %d seeds; use Batches", MaxBatchSize)
 	}
 	r.Nodes = seeds
 	if seeds == nil {
-		r.Nodes = []base.NodeID{}
+		r.Nodes = []NodeID{}
 	}
 	r.BatchSize = max(1, len(seeds))
 	r.Shuffle, r.DropLast, r.Rank, r.WorldSize, r.First, r.Count = false, false, 0, 1, 0, 0
@@ -104,7 +103,7 @@ func (e *Engine) Sample(ctx context.Context, seeds []base.NodeID, r Request) (*B
 	return e.sched.pull(st)
 }
 
-func seedHash(seed uint64, nodes []base.NodeID) uint64 {
+func seedHash(seed uint64, nodes []NodeID) uint64 {
 	h := xxh3.NewSeed(seed)
 	var buf [4096]byte
 	for part := range slices.Chunk(nodes, len(buf)/8) {

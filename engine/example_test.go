@@ -80,7 +80,7 @@ func ExampleEngine_Batches() {
 	}
 	defer e.Close()
 
-	r := engine.Request{Nodes: []base.NodeID{0, 5, 9}, Fanouts: []int{1, 1}, BatchSize: 2, EdgeIDs: true}
+	r := engine.Request{Nodes: []engine.NodeID{0, 5, 9}, Fanouts: []int{1, 1}, BatchSize: 2, EdgeIDs: true}
 	for b, err := range e.Batches(context.Background(), r) {
 		if err != nil {
 			log.Fatal(err)
@@ -128,7 +128,7 @@ func ExampleEngine_Sample() {
 	}
 	defer e.Close()
 
-	b, err := e.Sample(context.Background(), []base.NodeID{7, 2}, engine.Request{Fanouts: []int{-1}})
+	b, err := e.Sample(context.Background(), []engine.NodeID{7, 2}, engine.Request{Fanouts: []int{-1}})
 	if err != nil {
 		log.Fatal(err)
 	}

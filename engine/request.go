@@ -1,10 +1,6 @@
 package engine
 
-import (
-	"fmt"
-
-	"github.com/aether-ooc/aether-ooc/internal/base"
-)
+import "fmt"
 
 // MaxBatchSize is the largest Request.BatchSize.
 const MaxBatchSize = 1 << 24
@@ -41,8 +37,8 @@ func (u Uneven) String() string {
 // The slices belong to the caller, who must not change them while an iterator
 // over the request's batches runs.
 type Request struct {
-	Nodes    []base.NodeID // the epoch's seeds, in order; nil: all nodes
-	InputIDs []int64       // Batch.InputID of each of Nodes; nil: its position in Nodes, or the node's id when Nodes is nil
+	Nodes    []NodeID // the epoch's seeds, in order; nil: all nodes
+	InputIDs []int64  // Batch.InputID of each of Nodes; nil: its position in Nodes, or the node's id when Nodes is nil
 
 	Fanouts   []int // neighbours to draw at each hop; -1: all
 	BatchSize int   // seeds in a batch, 1 … MaxBatchSize

@@ -46,8 +46,8 @@ type Ticket struct {
 // Nodes is the ticket's choice of seeds: all nodes (the zero value), a list, or
 // an uploaded list by its hash.
 type Nodes struct {
-	List   []base.NodeID // nil: not a list
-	Upload string        // "": not an upload
+	List   []engine.NodeID // nil: not a list
+	Upload string          // "": not an upload
 }
 
 // Fanouts are neighbours per hop, -1 for all.

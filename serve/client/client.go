@@ -34,7 +34,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
-	"github.com/aether-ooc/aether-ooc/internal/base"
+	"github.com/aether-ooc/aether-ooc/engine"
 	"github.com/aether-ooc/aether-ooc/serve"
 )
 
@@ -153,7 +153,7 @@ const uploadRows = 1 << 17
 
 // Upload sends a list of seeds and gives the name under which tickets can use
 // it.
-func (c *Client) Upload(ctx context.Context, nodes []base.NodeID) (serve.Nodes, error) {
+func (c *Client) Upload(ctx context.Context, nodes []engine.NodeID) (serve.Nodes, error) {
 	ids, sum := make([]int64, len(nodes)), sha256.New()
 	for i, v := range nodes {
 		ids[i] = int64(v)
