@@ -27,10 +27,10 @@ type Engine struct {
 	features *table   // nil: none
 	attrs    []*table // by name
 
-	demand    demand
-	budget    Budget
-	cache     *blockcache.Cache
-	adjacency blockcache.FileID
+	demand demand
+	budget Budget
+	cache  *blockcache.Cache
+	files  sampler.Files
 
 	sched   *scheduler
 	lanes   []*lane
@@ -132,7 +132,7 @@ func (e *Engine) Preload(ctx context.Context) error {
 	blocks := min(int64(s.Blocks), int64(e.budget.Slots))
 	jobs := (blocks + piece - 1) / piece
 	st, err := e.sched.open(ctx, jobs, 0, func(ctx context.Context, l *lane, i int64, _ *Batch) error {
-		return l.preload(ctx, e.adjacency, s.First, i*piece, min(blocks, (i+1)*piece))
+		return l.preload(ctx, e.files.Adjacency, s.First, i*piece, min(blocks, (i+1)*piece))
 	})
 	if err != nil {
 		return err

@@ -536,9 +536,29 @@ func TestFeaturesLargerThanTheBudget(t *testing.T) {
 	}
 	s := e.Stats()
 	require.NotZero(t, s.Evictions)
-	require.Equal(t, s.Total.Asked, s.Graph.Asked+s.Features.Asked+s.Attrs["y"].Asked)
+	require.Equal(t, s.Total.Asked, s.Adjacency.Asked+s.EdgeIDs.Asked+s.Features.Asked+s.Attrs["y"].Asked)
 	require.Equal(t, int64(40), s.Batches)
 	require.Equal(t, s.Total.Asked, s.Total.Hits+s.Total.Misses+s.Total.Waits)
+}
+
+// What edge ids cost is an account of its own, and nothing where nobody asks.
+func TestEdgeIDsAreCountedApart(t *testing.T) {
+	f := build(t, animal(t, "rmat"), false)
+	ask := func(edgeIDs bool) engine.Stats {
+		e := open(t, f.path, engine.Options{Memory: 16 << 20, Lanes: 1})
+		for _, err := range e.Batches(t.Context(), engine.Request{Fanouts: []int{4, 4}, BatchSize: 128, EdgeIDs: edgeIDs}) {
+			require.NoError(t, err)
+		}
+		s := e.Stats()
+		require.Equal(t, s.Total.Asked, s.Adjacency.Asked+s.EdgeIDs.Asked)
+		require.Equal(t, s.Total.ReadBytes, s.Adjacency.ReadBytes+s.EdgeIDs.ReadBytes)
+		return s
+	}
+	with, without := ask(true), ask(false)
+	require.Positive(t, with.EdgeIDs.Asked)
+	require.Equal(t, engine.IO{}, without.EdgeIDs)
+	require.Equal(t, without.Adjacency.Asked, with.Adjacency.Asked)
+	require.Greater(t, with.UsedBytes, without.UsedBytes)
 }
 
 func TestEpochsDifferAndRepeat(t *testing.T) {

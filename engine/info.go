@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"math/bits"
-
 	"github.com/aether-ooc/aether-ooc/blockcache"
 	"github.com/aether-ooc/aether-ooc/internal/rng"
 	"github.com/aether-ooc/aether-ooc/layout"
@@ -72,7 +70,8 @@ func (e *Engine) Info() Info {
 type Stats struct {
 	Work
 	Total      IO            `json:"total"`               // of all files
-	Graph      IO            `json:"graph"`               // of graph.bin: adjacency and edge ids
+	Adjacency  IO            `json:"adjacency"`           // of graph.bin: the lists
+	EdgeIDs    IO            `json:"edge_ids"`            // of graph.bin: what Request.EdgeIDs costs where ids are stored
 	Features   IO            `json:"features"`            //
 	Attrs      map[string]IO `json:"node_attrs"`          // by name
 	Evictions  int64         `json:"evictions"`           // of the cache
@@ -132,7 +131,7 @@ func (e *Engine) Stats() Stats {
 		}
 		return IO{}
 	}
-	s.Graph = of(e.adjacency)
+	s.Adjacency, s.EdgeIDs = of(e.files.Adjacency), of(e.files.EdgeIDs)
 	if e.features != nil {
 		s.Features = of(e.features.File())
 	}
@@ -155,15 +154,10 @@ func (w Work) add(o Work) Work {
 // workOf counts one batch.
 func (e *Engine) workOf(q *query, b *Batch) Work {
 	nodes, edges := int64(len(b.NID)), int64(len(b.Row))
-	used := edges*e.entryBytes() + nodes*q.rowBytes()
+	used := edges*int64(e.graph.Superblock.EntryBytes()) + nodes*q.rowBytes()
 	if q.spec.EdgeIDs {
 		ids, _ := e.graph.Table.Find(layout.KindEdgeIDs, 0, 0)
 		used += edges * int64(ids.Width)
 	}
 	return Work{Batches: 1, Seeds: int64(b.Seeds), SampledNodes: nodes, SampledEdges: edges, UsedBytes: used}
-}
-
-// entryBytes is the width of an adjacency entry in the plain encoding.
-func (e *Engine) entryBytes() int64 {
-	return int64(max(1, bits.Len64(max(1, e.graph.Superblock.Nodes)-1)+7) / 8)
 }

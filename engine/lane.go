@@ -43,7 +43,7 @@ func (e *Engine) openLane() (*lane, error) {
 		return nil, fmt.Errorf("engine: opening a ring: %w", err)
 	}
 	l := &lane{ring: ring, cache: e.cache.NewLane(ring)}
-	l.sampler = sampler.New(e.graph, e.adjacency, l.cache)
+	l.sampler = sampler.New(e.graph, e.files, l.cache)
 	return l, nil
 }
 

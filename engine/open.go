@@ -117,7 +117,9 @@ func (e *Engine) openCache() (err error) {
 	if e.cache, err = blockcache.New(e.cacheConfig(e.budget.Slots)); err != nil {
 		return fmt.Errorf("engine: making the block cache: %w", err)
 	}
-	e.adjacency = e.cache.AddFile(e.file, e.graph.CheckBlock)
+	// Twice, so that the reads of edge ids are counted apart; no block is in both.
+	e.files.Adjacency = e.cache.AddFile(e.file, e.graph.CheckBlock)
+	e.files.EdgeIDs = e.cache.AddFile(e.file, e.graph.CheckBlock)
 	for _, t := range e.tables() {
 		t.AddTo(e.cache)
 	}

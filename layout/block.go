@@ -222,10 +222,13 @@ func entryWidth(nodes uint64) int {
 	return max(1, (bits.Len64(max(nodes, 1)-1)+7)/8)
 }
 
+// EntryBytes is the width of an entry as the Writer packs it.
+func (s Superblock) EntryBytes() int { return entryWidth(s.Nodes) }
+
 // BlockEntries is how many entries of one list a block holds at most; a node
 // with more edges is a hub.
 func (s Superblock) BlockEntries() uint64 {
-	return uint64((maxEntries - 3) / entryWidth(s.Nodes))
+	return uint64((maxEntries - 3) / s.EntryBytes())
 }
 
 // deltaWidth is the least of 1, 2, 4, 8 bytes that hold d.

@@ -22,7 +22,7 @@ func (s *Sampler) fetchEdgeIDs(ctx context.Context) error {
 		b, _ := s.graph.EdgeIDBlock(base.EdgeIdx(e))
 		c.keys = append(c.keys, keyOf(b, i))
 	}
-	return s.visit(ctx, s.onEdgeIDs)
+	return s.visit(ctx, s.files.EdgeIDs, s.onEdgeIDs)
 }
 
 // takeEdgeIDs serves every edge that waits for edge id block i of the visit.

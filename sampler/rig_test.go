@@ -169,7 +169,7 @@ func (r *rig) runLane(i int, fn func(lane int, s *Sampler) error) (err error) {
 			err = e
 		}
 	}()
-	return fn(i, New(r.graph, r.id, r.cache.NewLane(ring)))
+	return fn(i, New(r.graph, Files{r.id, r.id}, r.cache.NewLane(ring)))
 }
 
 // one is run with one lane, whose errors are the test's.

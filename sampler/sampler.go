@@ -15,7 +15,7 @@ type Sampler struct {
 	graph *layout.Graph
 	index *layout.Index
 	nodes uint64
-	file  blockcache.FileID
+	files Files
 	lane  *blockcache.Lane
 
 	batch   batch
@@ -35,9 +35,13 @@ type batch struct {
 	out    *Subgraph
 }
 
-// New makes a sampler for the graph whose bytes the lane's cache knows as f.
-func New(g *layout.Graph, f blockcache.FileID, l *blockcache.Lane) *Sampler {
-	s := &Sampler{graph: g, index: g.Index, nodes: g.Superblock.Nodes, file: f, lane: l}
+// Files are what a cache calls the graph's file: by two names where the reads
+// of edge ids are to be counted apart, else twice by the same.
+type Files struct{ Adjacency, EdgeIDs blockcache.FileID }
+
+// New makes a sampler for the graph whose file the lane's cache knows as f.
+func New(g *layout.Graph, f Files, l *blockcache.Lane) *Sampler {
+	s := &Sampler{graph: g, index: g.Index, nodes: g.Superblock.Nodes, files: f, lane: l}
 	s.onAdjacency, s.onEdgeIDs = s.takeBlock, s.takeEdgeIDs
 	return s
 }
@@ -121,18 +125,18 @@ func (s *Sampler) expand(ctx context.Context) error {
 	if err := s.plan(); err != nil {
 		return err
 	}
-	if err := s.visit(ctx, s.onAdjacency); err != nil {
+	if err := s.visit(ctx, s.files.Adjacency, s.onAdjacency); err != nil {
 		return err
 	}
 	return s.closeUp()
 }
 
-// visit brings the blocks that the keys name and calls fn for each.
-func (s *Sampler) visit(ctx context.Context, fn func(i int, b []byte) error) error {
+// visit brings the blocks of f that the keys name and calls fn for each.
+func (s *Sampler) visit(ctx context.Context, f blockcache.FileID, fn func(i int, b []byte) error) error {
 	c := &s.scratch
 	c.group()
 	if len(c.blocks) == 0 {
 		return nil
 	}
-	return s.lane.Visit(ctx, s.file, c.blocks, fn)
+	return s.lane.Visit(ctx, f, c.blocks, fn)
 }

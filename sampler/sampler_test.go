@@ -238,7 +238,7 @@ func TestBounds(t *testing.T) {
 					slices.Sort(q.seeds)
 					q.seeds = slices.Compact(q.seeds)
 				}
-				fresh, out := New(s.graph, s.file, s.lane), Subgraph{}
+				fresh, out := New(s.graph, s.files, s.lane), Subgraph{}
 				require.NoError(t, fresh.Sample(ctx, keyFor(r, i), q.seeds, q.spec, &out))
 				b := q.spec.Bound(len(q.seeds), sb.Nodes, sb.Edges)
 				require.LessOrEqual(t, int64(len(out.NID)), b.Nodes, "%s: %s", a.Name, q.name)
