@@ -17,7 +17,7 @@ PY          := .venv/bin/python
 GOTESTSUM   := go run gotest.tools/gotestsum@v1.13.0
 STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.7.0
 
-.PHONY: help build demo test lint test-go test-invariants test-race test-python test-outofcore venv docs goldens clean
+.PHONY: help build demo test lint test-go test-invariants test-race test-python test-outofcore venv docs bench-compare goldens clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -69,6 +69,10 @@ venv: .venv/.complete ## .venv with the package, over a shared environment of lo
 .venv/.complete: python/requirements.lock python/pyproject.toml $(shell find python/aethergraph -name '*.py' 2>/dev/null) $(SOURCES) tools/venv.sh
 	PYTHON="$(PYTHON)" CACHE="$(CACHE)" tools/venv.sh
 	@touch $@
+
+bench-compare: ## what the working tree changed since REF, by runs that take turns (REF=main RUNS=6 JOB=… GRAPH=…)
+	@test -n "$(REF)" || { echo "bench-compare: name a commit: make bench-compare REF=main"; exit 2; }
+	bench/compare.sh "$(REF)"
 
 docs: build ## rewrite docs/CLI.md from the flags
 	bin/aether-ooc docs --out docs/CLI.md

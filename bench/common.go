@@ -30,7 +30,8 @@ type Common struct {
 	Series []Point `json:"series,omitempty"` // in json+
 
 	series        []Point
-	distributions []*Distribution
+	counted       string // what series counts
+	distributions []namedDistribution
 }
 
 // Point is one place of a series over time.
@@ -41,8 +42,16 @@ type Point struct {
 
 func (c *Common) common() *Common { return c }
 
-// keep makes distributions known to expand.
-func (c *Common) keep(d ...*Distribution) { c.distributions = append(c.distributions, d...) }
+// namedDistribution is a distribution of a result, and what it is called.
+type namedDistribution struct {
+	name string
+	*Distribution
+}
+
+// keep makes a distribution known to json+ and to the report.
+func (c *Common) keep(name string, d *Distribution) {
+	c.distributions = append(c.distributions, namedDistribution{name, d})
+}
 
 // expand shows, or hides again, what only json+ has.
 func (c *Common) expand(raw bool) {

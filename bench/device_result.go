@@ -102,7 +102,7 @@ func deviceResult(c DeviceConfig, file *uring.File, lanes []*deviceLane, cut boo
 		clat.Merge(l.clat)
 	}
 	r.took(from, to)
-	r.CutShort = cut
+	r.CutShort, r.counted = cut, "reads"
 	r.count(ring, lat, clat)
 	r.Verdict = r.verdict()
 	return r
@@ -122,7 +122,8 @@ func (r *DeviceResult) count(ring uring.Stats, lat, clat *hdrhistogram.Histogram
 	r.Depths = depthShares(ring)
 	r.Latency, r.Clat = distribution(lat), distribution(clat)
 	r.SlatMean = max(0, r.Latency.Mean-r.Clat.Mean)
-	r.keep(&r.Latency, &r.Clat)
+	r.keep("whole", &r.Latency)
+	r.keep("in the kernel", &r.Clat)
 }
 
 // busy is the part of a lane's core, about, from which it is that which limits.
@@ -181,3 +182,5 @@ func (r *DeviceResult) state() string {
 	}
 	return fmt.Sprintf("through the page cache, which held %s of the file at first", share(ratio(float64(r.PageCacheBytes), float64(r.FileBytes))))
 }
+
+func (r *DeviceResult) charts() []chart { return []chart{depthChart(r.Depths)} }

@@ -85,8 +85,10 @@ type sampleRun struct {
 	config   SampleConfig
 	engine   *engine.Engine
 	env      env
+	request  engine.Request // of what comes next
 	made     int64
 	lat      *hdrhistogram.Histogram
+	hops     []Hop
 	from, to *snapshot
 	meter    *meter
 	series   []Point
@@ -106,22 +108,35 @@ func (r *sampleRun) end() {
 	r.to, r.series = take(r.engine), r.meter.stop()
 }
 
-// batches makes the ramp, then the measured batches, epoch after epoch.
+// batches makes the ramp, then the measured batches. Between the two the lanes
+// come to rest, so that the snapshot counts whole batches.
 func (r *sampleRun) batches(ctx context.Context) error {
 	defer r.end()
-	if r.config.Ramp == 0 {
-		r.begin()
+	r.request = r.config.Request
+	if err := r.part(ctx, r.config.Ramp); err != nil {
+		return err
 	}
-	total := r.config.Ramp + r.config.Batches
-	for request := r.config.Request; r.made < total && !r.late(); request.Epoch++ {
-		request.Count = total - r.made
+	r.begin()
+	return r.part(ctx, r.config.Ramp+r.config.Batches)
+}
+
+// part makes batches until there are n in all, epoch after epoch.
+func (r *sampleRun) part(ctx context.Context, n int64) error {
+	for empty := 0; r.made < n && !r.late(); {
+		r.request.Count = n - r.made
 		before := r.made
-		if err := r.epoch(ctx, request, total); err != nil {
+		if err := r.epoch(ctx); err != nil {
 			return err
 		}
-		if r.made == before {
+		if r.made == n {
+			return nil
+		}
+		if r.made > before {
+			empty = 0
+		} else if empty++; empty == 2 { // the first may have been the end of an epoch
 			return errors.New("bench: an epoch without a batch: the graph or the input nodes are empty, or fewer than a batch with the last one dropped")
 		}
+		r.request.Epoch, r.request.First = r.request.Epoch+1, 0
 	}
 	return nil
 }
@@ -131,28 +146,39 @@ func (r *sampleRun) late() bool {
 	return r.config.Runtime > 0 && r.from != nil && time.Since(r.from.at) >= r.config.Runtime
 }
 
-func (r *sampleRun) epoch(ctx context.Context, request engine.Request, total int64) error {
+// epoch makes what is wanted of what is left of an epoch.
+func (r *sampleRun) epoch(ctx context.Context) error {
 	asked := time.Now()
-	for batch, err := range r.engine.Batches(ctx, request) {
+	for batch, err := range r.engine.Batches(ctx, r.request) {
 		if err != nil {
 			return err
 		}
-		batch.Release()
 		now := time.Now()
 		if r.from != nil {
 			record(r.lat, now.Sub(asked))
+			r.countHops(batch)
 		}
 		asked = now
+		batch.Release()
 		r.made++
-		r.env.progress("sampling", r.made, total)
-		if r.made == r.config.Ramp {
-			r.begin()
-		}
+		r.request.First++
+		r.env.progress("sampling", r.made, r.config.Ramp+r.config.Batches)
 		if r.late() {
 			return nil
 		}
 	}
 	return nil
+}
+
+// countHops adds up what each hop of a batch brought.
+func (r *sampleRun) countHops(b *engine.Batch) {
+	if r.hops == nil {
+		r.hops = make([]Hop, len(b.SampledEdges))
+	}
+	for i := range r.hops {
+		r.hops[i].Edges += b.SampledEdges[i]
+		r.hops[i].Nodes += b.SampledNodes[i+1]
+	}
 }
 
 // state says what the cache held when the clock started.

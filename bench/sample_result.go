@@ -2,6 +2,7 @@ package bench
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/aether-ooc/aether-ooc/engine"
 )
@@ -29,6 +30,8 @@ type SampleResult struct {
 	UsedBytes    int64 `json:"used_bytes"`
 	Syscalls     int64 `json:"syscalls"`
 
+	Hops []Hop `json:"hops"` // of the measured batches
+
 	EdgesPerSecond    float64      `json:"edges_per_second"`
 	BatchesPerSecond  float64      `json:"batches_per_second"`
 	Latency           Distribution `json:"batch_lat_ns"` // from asking for the next batch to having it
@@ -49,6 +52,12 @@ type SampleResult struct {
 	// Device is what the device gives to random reads of the same mean size, at
 	// the same depth, from the same file, measured right after; nil: not asked.
 	Device *DeviceResult `json:"device,omitempty"`
+}
+
+// Hop is what one hop of the batches brought.
+type Hop struct {
+	Edges int64 `json:"sampled_edges"`
+	Nodes int64 `json:"new_nodes"`
 }
 
 // SampleRequest is the part of the request that a figure depends on.
@@ -79,12 +88,12 @@ func (r *sampleRun) result(cut bool) *SampleResult {
 		Reads:        b.Total.Reads - a.Total.Reads,
 		ReadBytes:    b.Total.ReadBytes - a.Total.ReadBytes,
 		UsedBytes:    b.UsedBytes - a.UsedBytes,
-		Latency:      distribution(r.lat), LargestBatchBytes: b.LargestMem,
+		Hops:         r.hops, Latency: distribution(r.lat), LargestBatchBytes: b.LargestMem,
 	}
 	res.took(r.from.usage, r.to.usage)
-	res.CutShort, res.series = cut, r.series
+	res.CutShort, res.series, res.counted = cut, r.series, "edges"
 	res.BudgetBytes = res.Info.Budget.Memory
-	res.keep(&res.Latency)
+	res.keep("batch", &res.Latency)
 	misses := b.Total.Misses - a.Total.Misses
 	res.HitRatio = ratio(float64(res.Blocks-misses), float64(res.Blocks))
 	ring := b.Ring.Since(a.Ring)
@@ -169,6 +178,7 @@ func (r *SampleResult) Text() string {
 	p.line("engine", "%s, %s, %d lanes of depth %d, %s cache", r.Info.Backend, r.direct(), r.Info.Lanes, r.Info.Depth, r.Info.Policy)
 	p.line("cache", "%s", r.start())
 	p.line("edges", "%s/s (%s in %.2f s)", rate(r.EdgesPerSecond), count(r.SampledEdges), r.Seconds)
+	p.line("  per hop", "%s", hopText(r.Hops))
 	p.line("batches", "%.1f/s (%s)", r.BatchesPerSecond, count(r.Batches))
 	p.line("  latency", "%s", r.Latency.text())
 	p.line("blocks", "%.4f per edge, hit ratio %s", r.BlocksPerEdge, share(r.HitRatio))
@@ -200,4 +210,24 @@ func (r *SampleResult) start() string {
 	default:
 		return "cold: empty when the clock started"
 	}
+}
+
+// hopText gives each hop's edges, and the nodes that were new with them.
+func hopText(hops []Hop) string {
+	parts := make([]string, len(hops))
+	for i, h := range hops {
+		parts[i] = fmt.Sprintf("%s edges to %s new nodes", count(h.Edges), count(h.Nodes))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (r *SampleResult) charts() []chart {
+	hops := chart{Title: "Edges and new nodes of each hop", X: "hop", Y: "measured batches, together"}
+	var edges, nodes []float64
+	for i, h := range r.Hops {
+		hops.Names = append(hops.Names, fmt.Sprint(i+1))
+		edges, nodes = append(edges, float64(h.Edges)), append(nodes, float64(h.Nodes))
+	}
+	hops.Bars = []bars{{"edges", edges}, {"new nodes", nodes}}
+	return []chart{depthChart(r.Depths), hops}
 }

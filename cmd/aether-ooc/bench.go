@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/aether-ooc/aether-ooc/bench"
+	"github.com/aether-ooc/aether-ooc/internal/host"
 )
 
 func newBench() *cobra.Command {
@@ -34,7 +36,7 @@ All options are explained by --cmdhelp NAME; --cmdhelp all lists them.`
 	for _, w := range bench.Workloads() {
 		c.AddCommand(newWorkload(w))
 	}
-	c.AddCommand(newBenchRun())
+	c.AddCommand(newBenchRun(), newBenchCompare())
 	return c
 }
 
@@ -225,11 +227,12 @@ func markedBench(err error) error {
 }
 
 // benchOutput is how a document is printed.
-type benchOutput struct{ json string }
+type benchOutput struct{ json, report string }
 
 func (o *benchOutput) bind(c *cobra.Command) {
 	c.Flags().StringVar(&o.json, "json", "", "print the report as JSON; json+ adds histograms' buckets and series over time")
 	c.Flags().Lookup("json").NoOptDefVal = "json"
+	c.Flags().StringVar(&o.report, "report", "", "write the report, with plots, to this file too: one HTML page that needs nothing else")
 	_ = c.RegisterFlagCompletionFunc("json", cobra.FixedCompletions(jsonForms(), cobra.ShellCompDirectiveNoFileComp))
 }
 
@@ -239,6 +242,11 @@ func jsonForms() []string { return slices.Sorted(maps.Keys(rawForms)) }
 var rawForms = map[string]bool{"json": false, "json+": true}
 
 func (o *benchOutput) check() error {
+	if o.report != "" {
+		if err := host.CheckTarget(o.report); err != nil {
+			return usagef("--report: %w", err)
+		}
+	}
 	if o.json == "" {
 		return nil
 	}
@@ -247,6 +255,15 @@ func (o *benchOutput) check() error {
 }
 
 func (o *benchOutput) print(c *cobra.Command, d *bench.Document) error {
+	if o.report != "" {
+		page, err := d.HTML()
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(o.report, page, 0o644); err != nil {
+			return err
+		}
+	}
 	if o.json == "" {
 		_, err := fmt.Fprint(c.OutOrStdout(), d.Text())
 		return err
@@ -257,4 +274,34 @@ func (o *benchOutput) print(c *cobra.Command, d *bench.Document) error {
 	}
 	_, err = c.OutOrStdout().Write(b)
 	return err
+}
+
+// newBenchCompare compares two reports.
+func newBenchCompare() *cobra.Command {
+	var out printer
+	c := &cobra.Command{
+		Use: "compare OLD.json NEW.json", Short: "Tell what differs between two reports",
+		Long: `Compare the medians of two reports that bench has written with --json, section by
+section, and tell what chance explains (Mann-Whitney, p ≥ 0.05) from what it does
+not. That takes four runs or more on each side: --repeat. Each side may be several
+files, separated by commas, whose runs count together. "make bench-compare REF=main"
+builds two commits and lets their runs take turns.`,
+		Example: `  aether-ooc bench sample graph.bin --repeat 5 --json > old.json
+  aether-ooc bench sample graph.bin --repeat 5 --json --merge 1 > new.json
+  aether-ooc bench compare old.json new.json`,
+		Args: exactly(2, "two reports"), DisableAutoGenTag: true,
+		RunE: func(c *cobra.Command, args []string) error {
+			old, err := bench.Load(strings.Split(args[0], ",")...)
+			if err != nil {
+				return markedBench(err)
+			}
+			new, err := bench.Load(strings.Split(args[1], ",")...)
+			if err != nil {
+				return markedBench(err)
+			}
+			return out.print(c, bench.Compare(old, new))
+		},
+	}
+	out.bind(c.Flags())
+	return c
 }

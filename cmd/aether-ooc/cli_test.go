@@ -111,6 +111,10 @@ func TestExitCodes(t *testing.T) {
 		{"bench run " + job + " --json=yaml", exitUsage, "json+"},
 		{"bench run " + job + " --runtime soon", exitUsage, "a bare number counts seconds"},
 		{"bench run", exitUsage, "one job file"},
+		{"bench run " + job + " --section first --report " + filepath.Join(filepath.Dir(job), "r.html"), exitOK, ""},
+		{"bench run " + job + " --report /dev/null", exitUsage, "/dev/null"},
+		{"bench compare " + job + " " + job, exitUsage, "--json"},
+		{"bench compare " + job, exitUsage, "two reports"},
 		{"bench run /nowhere/a.job", exitFailure, "/nowhere/a.job"},
 	} {
 		got := invoke(t, strings.Fields(c.args)...)

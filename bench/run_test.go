@@ -1,0 +1,201 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/aether-ooc/aether-ooc/engine"
+	"github.com/aether-ooc/aether-ooc/ingest"
+)
+
+// input is an RMAT graph with what it was built from.
+type input struct{ edges, graph, dir string }
+
+// tiny builds one of 2^10 nodes and 2^14 edges.
+func tiny(t testing.TB) input {
+	t.Helper()
+	dir := t.TempDir()
+	in := input{filepath.Join(dir, "edges.npy"), filepath.Join(dir, "graph.bin"), dir}
+	_, err := ingest.RMAT(t.Context(), ingest.RMATConfig{Scale: 10, EdgeFactor: 16, Seed: 1, Out: in.edges})
+	require.NoError(t, err)
+	_, err = ingest.Run(t.Context(), ingest.Config{Input: in.edges, Out: in.graph, Workers: 1})
+	require.NoError(t, err)
+	return in
+}
+
+// quick are options that make each workload end in milliseconds.
+func (in input) quick() map[string]string {
+	return map[string]string{
+		"device": "target=" + in.graph + " runtime=20ms ramp=5ms depth=4",
+		"sample": "target=" + in.graph + " batches=6 ramp=2 batch-size=64 fanouts=5,5 memory=16MiB calibrate=10ms",
+	}
+}
+
+func settingsOf(t testing.TB, workload, options string) *Settings {
+	t.Helper()
+	s, err := NewSettings(workload)
+	require.NoError(t, err)
+	for _, o := range strings.Fields(options) {
+		name, word, _ := strings.Cut(o, "=")
+		require.NoError(t, s.Set(name, word))
+	}
+	return s
+}
+
+// TestEveryWorkload runs each workload and looks at all that a report is printed
+// as.
+func TestEveryWorkload(t *testing.T) {
+	in := tiny(t)
+	for _, w := range Workloads() {
+		t.Run(w.Name, func(t *testing.T) {
+			options, ok := in.quick()[w.Name]
+			require.True(t, ok, "the test knows no quick run of %s", w.Name)
+			d, err := Run(t.Context(), []Section{{w.Name, settingsOf(t, w.Name, options)}}, Hooks{})
+			require.NoError(t, err)
+			r := d.single()
+			require.NotNil(t, r)
+			require.NotEmpty(t, r.common().Verdict)
+			require.False(t, r.common().CutShort)
+			require.Positive(t, r.common().Seconds)
+			for _, m := range r.Metrics() {
+				require.GreaterOrEqual(t, m.Value, 0., m.Name)
+			}
+			for _, text := range []string{r.Text(), d.Text()} {
+				require.NotContains(t, text, "%!")
+				require.NotContains(t, text, "NaN")
+				require.Contains(t, text, "verdict")
+			}
+			testFlat(t, d)
+			page, err := d.HTML()
+			require.NoError(t, err)
+			require.NotContains(t, string(page), "%!")
+			require.NotRegexp(t, `(src|href)="?https?:`, string(page), "the page needs the network")
+		})
+	}
+}
+
+// testFlat: the JSON of one run has the run's own keys at its top, and compare
+// can read it.
+func testFlat(t *testing.T, d *Document) {
+	t.Helper()
+	plain, err := d.JSON(false)
+	require.NoError(t, err)
+	raw, err := d.JSON(true)
+	require.NoError(t, err)
+	require.NotContains(t, string(plain), `"buckets"`)
+	var fields map[string]any
+	require.NoError(t, json.Unmarshal(raw, &fields))
+	for _, k := range []string{"format", "host", "section", "workload", "seconds", "cut_short", "verdict", "cpu_seconds", "gc_cpu_share", "peak_rss_bytes", "place"} {
+		require.Contains(t, fields, k)
+	}
+	path := filepath.Join(t.TempDir(), "run.json")
+	require.NoError(t, os.WriteFile(path, plain, 0o644))
+	s, err := Load(path, path)
+	require.NoError(t, err)
+	require.Len(t, s.Sections, 1)
+	require.NotEmpty(t, s.Sections[0].Summary)
+	for _, m := range s.Sections[0].Summary {
+		require.Len(t, m.Values, 2, m.Name)
+	}
+	require.NotEmpty(t, Compare(s, s).Text())
+}
+
+// TestTurns: the runs of several sections take turns.
+func TestTurns(t *testing.T) {
+	in := tiny(t)
+	a, b := settingsOf(t, "device", in.quick()["device"]+" repeat=3"), settingsOf(t, "device", in.quick()["device"]+" repeat=2")
+	d, err := Run(t.Context(), []Section{{"a", a}, {"b", b}}, Hooks{})
+	require.NoError(t, err)
+	require.Nil(t, d.single())
+	var order []time.Time
+	for _, at := range [][2]int{{0, 0}, {1, 0}, {0, 1}, {1, 1}, {0, 2}} {
+		order = append(order, d.Sections[at[0]].Runs[at[1]].common().Started)
+	}
+	require.Len(t, d.Sections[1].Runs, 2)
+	require.IsIncreasing(t, []int64{order[0].UnixNano(), order[1].UnixNano(), order[2].UnixNano(), order[3].UnixNano(), order[4].UnixNano()})
+	require.Contains(t, d.Text(), "3 runs")
+	b2, err := d.JSON(false)
+	require.NoError(t, err)
+	var saved Saved
+	require.NoError(t, json.Unmarshal(b2, &saved))
+	require.Len(t, saved.Sections[0].Summary[0].Values, 3)
+}
+
+// TestInterrupted: what was measured until an interrupt is reported, and marked.
+func TestInterrupted(t *testing.T) {
+	in := tiny(t)
+	for workload, options := range map[string]string{
+		"device": "target=" + in.graph + " runtime=1h ramp=0",
+		"sample": "target=" + in.graph + " batches=1000000000 ramp=0 batch-size=16 memory=16MiB",
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		s := settingsOf(t, workload, options+" status-interval=1ms repeat=2")
+		d, err := Run(ctx, []Section{{workload, s}}, Hooks{Status: func(string, Status) { cancel() }})
+		cancel()
+		require.NoError(t, err, workload)
+		require.True(t, d.CutShort, workload)
+		require.True(t, d.single().common().CutShort, workload)
+		require.Positive(t, d.single().common().Seconds, workload)
+		require.Positive(t, d.single().Metrics()[0].Value, workload)
+		require.Contains(t, d.Text(), "CUT SHORT", workload)
+	}
+}
+
+// TestSameSeedSameCounts: with one lane and a policy that decides in order, two
+// runs count the same.
+func TestSameSeedSameCounts(t *testing.T) {
+	in := tiny(t)
+	counts := func(seed string) []int64 {
+		s := settingsOf(t, "sample", in.quick()["sample"]+" lanes=1 policy=clock calibrate=0 seed="+seed)
+		d, err := Run(t.Context(), []Section{{"a", s}}, Hooks{})
+		require.NoError(t, err)
+		r := d.single().(*SampleResult)
+		return []int64{r.SampledEdges, r.SampledNodes, r.Blocks, r.Reads, r.ReadBytes, r.UsedBytes}
+	}
+	first := counts("1")
+	require.Equal(t, first, counts("1"))
+	require.NotEqual(t, first, counts("2"))
+}
+
+func TestRunRefuses(t *testing.T) {
+	in := tiny(t)
+	for _, c := range []struct {
+		workload, options string
+		kind              error // nil: any
+		says              string
+	}{
+		{"device", "", ErrOption, "target"},
+		{"device", "target=/nowhere", os.ErrNotExist, "/nowhere"},
+		{"device", "target=" + in.graph + " block-size=1g", nil, "larger file"},
+		{"device", "target=" + in.graph + " block-size=1000", ErrOption, "512"},
+		{"sample", "target=" + in.graph + " input-nodes=" + in.graph, ErrOption, "input-nodes"},
+		{"sample", "target=" + in.graph + " memory=1k", engine.ErrOverBudget, "least"},
+		{"sample", "target=" + in.edges, nil, in.edges},
+	} {
+		_, err := Run(t.Context(), []Section{{"x", settingsOf(t, c.workload, c.options)}}, Hooks{})
+		require.ErrorContains(t, err, c.says)
+		require.ErrorContains(t, err, "[x]")
+		if c.kind != nil {
+			require.ErrorIs(t, err, c.kind)
+		}
+	}
+}
+
+func TestWideSpreadWarns(t *testing.T) {
+	fast, slow := &DeviceResult{IOPS: 100}, &DeviceResult{IOPS: 50}
+	s := &SectionReport{Runs: []Result{fast, slow, fast}}
+	s.summarize()
+	require.Len(t, s.Warnings, 1)
+	require.Contains(t, s.text(), "WARNING: iops differs by 50.0 %")
+	require.Same(t, fast, s.typical())
+	calm := &SectionReport{Runs: []Result{fast, fast}}
+	calm.summarize()
+	require.Empty(t, calm.Warnings)
+}
