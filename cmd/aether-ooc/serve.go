@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -28,20 +27,22 @@ client has asked for anything for --idle-timeout.`,
 		Args:    exactly(1, "one graph"),
 		RunE: func(c *cobra.Command, args []string) error {
 			log := newLogger(c)
-			err := withEngine(c, args[0], eng.options(c), func(e *engine.Engine) error {
+			if err := serve.CheckListen(cfg.Listen); err != nil {
+				return usageError{err}
+			}
+			return withEngine(c, args[0], eng.options(c), func(e *engine.Engine) error {
 				i := e.Info()
 				cfg.Engine, cfg.Version, cfg.Log = e, version, log
 				cfg.Ready = func() {
 					log.Info("serving", "graph", i.Path, "fingerprint", i.Fingerprint, "listen", cfg.Listen, "io", i.Backend, "direct", i.Direct, "lanes", i.Lanes, "budget_bytes", i.Budget.Memory)
 				}
 				res, err := serve.Run(c.Context(), cfg)
-				log.Info("ended", "why", res.Why, "served", res.Counters)
-				return err
+				if err != nil {
+					return err
+				}
+				log.Info("ended", "why", res.Why, "streams", res.Streams, "batches", res.Batches, "bytes", res.Bytes)
+				return nil
 			})
-			if errors.Is(err, serve.ErrListen) {
-				return usageError{err}
-			}
-			return err
 		},
 		DisableAutoGenTag: true,
 	}
