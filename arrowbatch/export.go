@@ -3,14 +3,13 @@ package arrowbatch
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
-	"github.com/dustin/go-humanize"
 	"github.com/zeebo/xxh3"
 
 	"github.com/aether-ooc/aether-ooc/engine"
 	"github.com/aether-ooc/aether-ooc/internal/host"
+	"github.com/aether-ooc/aether-ooc/internal/report"
 )
 
 // ExportConfig says what batches to write where.
@@ -33,6 +32,8 @@ type ExportResult struct {
 
 	Reads             int64   `json:"reads"`
 	ReadBytes         int64   `json:"read_bytes"`
+	EdgeIDReads       int64   `json:"edge_id_reads"` // of Reads, what e_id cost
+	EdgeIDReadBytes   int64   `json:"edge_id_read_bytes"`
 	HitRatio          float64 `json:"hit_ratio"`
 	ReadAmplification float64 `json:"read_amplification"`
 	BudgetBytes       int64   `json:"budget_bytes"`
@@ -122,6 +123,7 @@ func digest(h *xxh3.Hasher, cols []column, b *engine.Batch) {
 func (r *ExportResult) account(e *engine.Engine) {
 	s := e.Stats()
 	r.Reads, r.ReadBytes = s.Total.Reads, s.Total.ReadBytes
+	r.EdgeIDReads, r.EdgeIDReadBytes = s.EdgeIDs.Reads, s.EdgeIDs.ReadBytes
 	r.HitRatio, r.ReadAmplification = s.Total.HitRatio(), s.ReadAmplification()
 	r.BudgetBytes = e.Info().Budget.Memory
 	if peak, err := host.PeakRSS(); err == nil {
@@ -131,17 +133,17 @@ func (r *ExportResult) account(e *engine.Engine) {
 
 // Text is the report for people.
 func (r *ExportResult) Text() string {
-	var b strings.Builder
-	line := func(name, format string, args ...any) {
-		fmt.Fprintf(&b, "%-12s%s\n", name, fmt.Sprintf(format, args...))
-	}
+	var p report.Page
 	if r.Out != "" {
-		line("file", "%s (%s)", r.Out, humanize.IBytes(uint64(r.OutBytes)))
+		p.Line("file", "%s (%s)", r.Out, report.Bytes(r.OutBytes))
 	}
-	line("batches", "%s in %.2f s", humanize.Comma(r.Batches), r.Seconds)
-	line("sampled", "%s edges, %s nodes", humanize.Comma(r.SampledEdges), humanize.Comma(r.SampledNodes))
-	line("reads", "%s (%s), hit ratio %.1f %%, %.1f bytes read for each used", humanize.Comma(r.Reads), humanize.IBytes(uint64(r.ReadBytes)), 100*r.HitRatio, r.ReadAmplification)
-	line("memory", "peak %s with a budget of %s", humanize.IBytes(uint64(r.PeakRSSBytes)), humanize.IBytes(uint64(r.BudgetBytes)))
-	line("digest", "%s", r.Digest)
-	return b.String()
+	p.Line("batches", "%s in %.2f s", report.Count(r.Batches), r.Seconds)
+	p.Line("sampled", "%s edges, %s nodes", report.Count(r.SampledEdges), report.Count(r.SampledNodes))
+	p.Line("reads", "%s (%s), hit ratio %s, %.1f bytes read for each used", report.Count(r.Reads), report.Bytes(r.ReadBytes), report.Percent(r.HitRatio), r.ReadAmplification)
+	if r.EdgeIDReads > 0 {
+		p.Line("", "%s of them (%s) for edge ids", report.Count(r.EdgeIDReads), report.Bytes(r.EdgeIDReadBytes))
+	}
+	p.Line("memory", "peak %s with a budget of %s", report.Bytes(r.PeakRSSBytes), report.Bytes(r.BudgetBytes))
+	p.Line("digest", "%s", r.Digest)
+	return p.String()
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"github.com/aether-ooc/aether-ooc/blockcache"
+	"github.com/aether-ooc/aether-ooc/internal/report"
 	"github.com/aether-ooc/aether-ooc/internal/rng"
 	"github.com/aether-ooc/aether-ooc/layout"
 	"github.com/aether-ooc/aether-ooc/uring"
@@ -106,20 +107,13 @@ func ioOf(c blockcache.Counters) IO {
 
 // HitRatio is the part of the blocks asked for that needed no read; 0 when none
 // was asked for.
-func (io IO) HitRatio() float64 { return ratio(io.Asked-io.Misses, io.Asked) }
+func (io IO) HitRatio() float64 { return report.Ratio(io.Asked-io.Misses, io.Asked) }
 
 // ReadAmplification is bytes read for each byte used; 0 when none was used.
-func (s Stats) ReadAmplification() float64 { return ratio(s.Total.ReadBytes, s.UsedBytes) }
+func (s Stats) ReadAmplification() float64 { return report.Ratio(s.Total.ReadBytes, s.UsedBytes) }
 
 // BlocksPerEdge is blocks asked for by each sampled edge.
-func (s Stats) BlocksPerEdge() float64 { return ratio(s.Total.Asked, s.SampledEdges) }
-
-func ratio(a, b int64) float64 {
-	if b == 0 {
-		return 0
-	}
-	return float64(a) / float64(b)
-}
+func (s Stats) BlocksPerEdge() float64 { return report.Ratio(s.Total.Asked, s.SampledEdges) }
 
 // Stats may be called at any time, after Close too.
 func (e *Engine) Stats() Stats {

@@ -7,10 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dustin/go-humanize"
-
 	"github.com/aether-ooc/aether-ooc/blockcache"
 	"github.com/aether-ooc/aether-ooc/internal/host"
+	"github.com/aether-ooc/aether-ooc/internal/report"
 	"github.com/aether-ooc/aether-ooc/uring"
 )
 
@@ -34,7 +33,7 @@ type BudgetError struct {
 
 func (e *BudgetError) Error() string {
 	return fmt.Sprintf("engine: %s needs a memory budget of at least %d bytes (%s) with %d lanes, and has %d (%s); raise the budget (--memory, Options.Memory)",
-		e.What, e.Least, humanize.IBytes(uint64(e.Least)), e.Lanes, e.Memory, humanize.IBytes(uint64(e.Memory)))
+		e.What, e.Least, report.Bytes(e.Least), e.Lanes, e.Memory, report.Bytes(e.Memory))
 }
 
 // Unwrap makes errors.Is(err, ErrOverBudget) true.

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/dustin/go-humanize"
+	"github.com/aether-ooc/aether-ooc/internal/report"
 )
 
 // The kinds of failure that a caller may want to tell apart; everything else
@@ -62,7 +62,7 @@ type BudgetError struct {
 
 func (e *BudgetError) Error() string {
 	return fmt.Sprintf("sorting %s edges takes %s of memory, %s are allowed; give --memory %dMiB or more",
-		humanize.Comma(e.Edges), humanize.IBytes(uint64(e.NeedBytes)), humanize.IBytes(uint64(e.HaveBytes)), (e.NeedBytes+1<<20-1)>>20)
+		report.Count(e.Edges), report.Bytes(e.NeedBytes), report.Bytes(e.HaveBytes), (e.NeedBytes+1<<20-1)>>20)
 }
 
 func (e *BudgetError) Unwrap() error { return ErrOverBudget }

@@ -4,10 +4,9 @@ package ingest
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
-	"github.com/dustin/go-humanize"
+	"github.com/aether-ooc/aether-ooc/internal/report"
 )
 
 // Result is what a build did. It marshals to JSON; Text is for people.
@@ -49,35 +48,29 @@ type Result struct {
 
 // Text is the report for people.
 func (r *Result) Text() string {
-	var b strings.Builder
-	line := func(name, format string, args ...any) {
-		fmt.Fprintf(&b, "%-16s%s\n", name, fmt.Sprintf(format, args...))
-	}
-	line("graph", "%s (%s)", r.Graph, bytesText(r.GraphBytes))
-	line("input", "%s (%s, %s)", r.Input, r.Format, bytesText(r.InputBytes))
+	var p report.Page
+	p.Line("graph", "%s (%s)", r.Graph, report.Bytes(r.GraphBytes))
+	p.Line("input", "%s (%s, %s)", r.Input, r.Format, report.Bytes(r.InputBytes))
 	if r.Lines > 0 {
-		line("lines", "%s, %s skipped (comments, blank)", comma(r.Lines), comma(r.SkippedLines))
+		p.Line("lines", "%s, %s skipped (comments, blank)", report.Count(r.Lines), report.Count(r.SkippedLines))
 	}
-	line("input rows", "%s", comma(r.InputRows))
-	line("nodes", "%s, %s isolated", comma(r.Nodes), comma(r.IsolatedNodes))
-	line("edges", "%s, direction %s%s", comma(r.Edges), r.Direction, ifText(r.Undirected, ", undirected"))
-	line("self loops", "%s%s", comma(r.SelfLoops), ifText(r.NoLoops, ", dropped"))
-	line("duplicates", "%s%s", comma(r.Duplicates), ifText(r.Dedup, ", dropped"))
-	line("edge ids", "%s", r.EdgeIDs)
+	p.Line("input rows", "%s", report.Count(r.InputRows))
+	p.Line("nodes", "%s, %s isolated", report.Count(r.Nodes), report.Count(r.IsolatedNodes))
+	p.Line("edges", "%s, direction %s%s", report.Count(r.Edges), r.Direction, report.If(r.Undirected, ", undirected"))
+	p.Line("self loops", "%s%s", report.Count(r.SelfLoops), report.If(r.NoLoops, ", dropped"))
+	p.Line("duplicates", "%s%s", report.Count(r.Duplicates), report.If(r.Dedup, ", dropped"))
+	p.Line("edge ids", "%s", r.EdgeIDs)
 	if r.AttachmentBytes > 0 {
-		line("attachments", "%s", bytesText(r.AttachmentBytes))
+		p.Line("attachments", "%s", report.Bytes(r.AttachmentBytes))
 	}
-	line("fingerprint", "%s", r.Fingerprint)
-	line("content id", "%s", r.ContentID)
-	line("time", "%s (read %s, sort %s, write %s)", round(r.TotalNs), round(r.ReadNs), round(r.SortNs), round(r.WriteNs))
-	line("memory", "peak %s of a budget of %s", bytesText(r.PeakRSSBytes), bytesText(r.BudgetBytes))
-	return b.String()
+	p.Line("fingerprint", "%s", r.Fingerprint)
+	p.Line("content id", "%s", r.ContentID)
+	p.Line("time", "%s (read %s, sort %s, write %s)", round(r.TotalNs), round(r.ReadNs), round(r.SortNs), round(r.WriteNs))
+	p.Line("memory", "peak %s of a budget of %s", report.Bytes(r.PeakRSSBytes), report.Bytes(r.BudgetBytes))
+	return p.String()
 }
 
-func comma(n int64) string            { return humanize.Comma(n) }
-func bytesText(n int64) string        { return humanize.IBytes(uint64(n)) }
-func round(d time.Duration) string    { return d.Round(time.Millisecond).String() }
-func ifText(on bool, s string) string { return map[bool]string{true: s}[on] }
+func round(d time.Duration) string { return d.Round(time.Millisecond).String() }
 
 // RMATResult is what RMAT did.
 type RMATResult struct {
@@ -95,5 +88,5 @@ type RMATResult struct {
 // Text is the report for people.
 func (r *RMATResult) Text() string {
 	return fmt.Sprintf("%s: %s edges between %s nodes, %s%s, in %s\n",
-		r.Path, comma(r.Edges), comma(r.Nodes), bytesText(r.Bytes), ifText(r.DType != "", " of "+r.DType), round(r.TotalNs))
+		r.Path, report.Count(r.Edges), report.Count(r.Nodes), report.Bytes(r.Bytes), report.If(r.DType != "", " of "+r.DType), round(r.TotalNs))
 }

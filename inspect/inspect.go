@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/aether-ooc/aether-ooc/internal/base"
+	"github.com/aether-ooc/aether-ooc/internal/report"
 	"github.com/aether-ooc/aether-ooc/layout"
 )
 
@@ -119,16 +120,9 @@ func (j *job) describe() *Result {
 		r.Attachments = append(r.Attachments, Attachment{a.Path(j.c.Path), a})
 	}
 	r.Index.MemoryBytes, r.Index.PresenceBitmap = j.g.Index.Bytes(), j.g.Index.Presence() != nil
-	r.Index.MemoryShare = share(uint64(r.Index.MemoryBytes), s.FileLength)
-	r.Index.FileShare = share(r.Index.FileBytes, s.FileLength)
+	r.Index.MemoryShare = report.Ratio(uint64(r.Index.MemoryBytes), s.FileLength)
+	r.Index.FileShare = report.Ratio(r.Index.FileBytes, s.FileLength)
 	return r
-}
-
-func share(part, whole uint64) float64 {
-	if whole == 0 {
-		return 0
-	}
-	return float64(part) / float64(whole)
 }
 
 // census counts lists, block by block.
@@ -196,7 +190,7 @@ func (c *census) finish() {
 	c.endList()
 	r := c.r
 	r.Degrees.EmptyLists = r.Nodes - c.lists
-	r.Degrees.Mean = share(r.Edges, r.Nodes)
-	r.Adjacency.BitsPerEdge = 8 * share(r.Adjacency.Bytes, r.Edges)
-	r.Adjacency.PaddingShare = share(r.Adjacency.PaddingBytes, r.Adjacency.Bytes)
+	r.Degrees.Mean = report.Ratio(r.Edges, r.Nodes)
+	r.Adjacency.BitsPerEdge = 8 * report.Ratio(r.Adjacency.Bytes, r.Edges)
+	r.Adjacency.PaddingShare = report.Ratio(r.Adjacency.PaddingBytes, r.Adjacency.Bytes)
 }

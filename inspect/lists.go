@@ -7,6 +7,7 @@ import (
 	"math/bits"
 
 	"github.com/aether-ooc/aether-ooc/internal/base"
+	"github.com/aether-ooc/aether-ooc/internal/report"
 	"github.com/aether-ooc/aether-ooc/layout"
 )
 
@@ -200,7 +201,7 @@ func newIDReader(j *job, r *VerifyResult) *idReader {
 	}
 	words := (j.g.Superblock.InputEdges + 63) / 64
 	if words > uint64(j.c.Memory)/8/times {
-		r.Unchecked = append(r.Unchecked, fmt.Sprintf("that no edge id occurs too often: it takes %s of memory, %s are allowed", ibytes(words*8*times), ibytes(uint64(j.c.Memory))))
+		r.Unchecked = append(r.Unchecked, fmt.Sprintf("that no edge id occurs too often: it takes %s of memory, %s are allowed", report.Bytes(words*8*times), report.Bytes(j.c.Memory)))
 		return d
 	}
 	for range times {

@@ -1,39 +1,6 @@
 package inspect
 
-import (
-	"fmt"
-	"strings"
-	"text/tabwriter"
-
-	"github.com/dustin/go-humanize"
-)
-
-// page builds a page of aligned lines.
-type page struct {
-	s strings.Builder
-	w *tabwriter.Writer
-}
-
-func newPage() *page {
-	p := &page{}
-	p.w = tabwriter.NewWriter(&p.s, 0, 0, 2, ' ', 0)
-	return p
-}
-
-func (p *page) line(label, format string, args ...any) {
-	fmt.Fprintf(p.w, "%s\t%s\n", label, fmt.Sprintf(format, args...))
-}
-
-func (p *page) String() string {
-	p.w.Flush()
-	return p.s.String()
-}
-
-func count(n uint64) string { return humanize.Comma(int64(n)) }
-
-func ibytes(n uint64) string { return humanize.IBytes(n) }
-
-func percent(x float64) string { return fmt.Sprintf("%.2f %%", 100*x) }
+import "github.com/aether-ooc/aether-ooc/internal/report"
 
 // idWords say what e_id is, in each mode.
 var idWords = map[string]string{
@@ -44,33 +11,33 @@ var idWords = map[string]string{
 
 // Text is the result for people.
 func (r *Result) Text() string {
-	p := newPage()
-	p.line("graph", "%s, format %d, %s", r.Path, r.FormatVersion, ibytes(r.FileBytes))
-	p.line("nodes", "%s, of them %s without %s-neighbours", count(r.Nodes), count(r.Degrees.EmptyLists), r.Direction)
-	p.line("edges", "%s from %s rows of input%s", count(r.Edges), count(r.InputEdges), r.options())
-	p.line("direction", "%s: a node's list holds its %s-neighbours", r.Direction, r.Direction)
-	p.line("edge ids", "%s: %s", r.EdgeIDs, idWords[r.EdgeIDs])
+	p := &report.Page{}
+	p.Line("graph", "%s, format %d, %s", r.Path, r.FormatVersion, report.Bytes(r.FileBytes))
+	p.Line("nodes", "%s, of them %s without %s-neighbours", report.Count(r.Nodes), report.Count(r.Degrees.EmptyLists), r.Direction)
+	p.Line("edges", "%s from %s rows of input%s", report.Count(r.Edges), report.Count(r.InputEdges), r.options())
+	p.Line("direction", "%s: a node's list holds its %s-neighbours", r.Direction, r.Direction)
+	p.Line("edge ids", "%s: %s", r.EdgeIDs, idWords[r.EdgeIDs])
 	r.packing(p)
-	p.line("fingerprint", "%s", r.Fingerprint)
-	p.line("content id", "%s", r.ContentID)
+	p.Line("fingerprint", "%s", r.Fingerprint)
+	p.Line("content id", "%s", r.ContentID)
 	for _, s := range r.Sections {
-		p.line("section", "%s: %s from block %d, %s values", s.Name, ibytes(s.Bytes), s.FirstBlock, count(s.Values))
+		p.Line("section", "%s: %s from block %d, %s values", s.Name, report.Bytes(s.Bytes), s.FirstBlock, report.Count(s.Values))
 	}
 	for _, a := range r.Attachments {
-		p.line("attachment", "%s %s: %s %v, %s, %s", a.Role, a.Name, a.DType, a.Shape, ibytes(a.Bytes), a.Path)
+		p.Line("attachment", "%s %s: %s %v, %s, %s", a.Role, a.Name, a.DType, a.Shape, report.Bytes(a.Bytes), a.Path)
 	}
 	return p.String()
 }
 
-func (r *Result) packing(p *page) {
+func (r *Result) packing(p *report.Page) {
 	d, a, x := r.Degrees, r.Adjacency, r.Index
-	p.line("degrees", "mean %.2f, max %s (node %d)", d.Mean, count(d.Max), d.MaxNode)
-	p.line("", "%s self loops, %s parallel edges", count(d.SelfLoops), count(d.ParallelEdges))
-	p.line("spanning lists", "%s lie in more than one block, %s of them hubs with %s edges", count(d.SpanningLists), count(d.Hubs), count(d.HubEdges))
-	p.line("encoding", "%s, %d bytes an entry, %.2f bits per edge", a.Encoding, a.EntryBytes, a.BitsPerEdge)
-	p.line("adjacency", "%s blocks, %s, padding %s", count(a.Blocks), ibytes(a.Bytes), percent(a.PaddingShare))
-	p.line("index", "%s in memory (%s of the file), %s in the file (%s)%s", ibytes(uint64(x.MemoryBytes)), percent(x.MemoryShare),
-		ibytes(x.FileBytes), percent(x.FileShare), map[bool]string{true: ", with a presence bitmap"}[x.PresenceBitmap])
+	p.Line("degrees", "mean %.2f, max %s (node %d)", d.Mean, report.Count(d.Max), d.MaxNode)
+	p.Line("", "%s self loops, %s parallel edges", report.Count(d.SelfLoops), report.Count(d.ParallelEdges))
+	p.Line("spanning lists", "%s lie in more than one block, %s of them hubs with %s edges", report.Count(d.SpanningLists), report.Count(d.Hubs), report.Count(d.HubEdges))
+	p.Line("encoding", "%s, %d bytes an entry, %.2f bits per edge", a.Encoding, a.EntryBytes, a.BitsPerEdge)
+	p.Line("adjacency", "%s blocks, %s, padding %s", report.Count(a.Blocks), report.Bytes(a.Bytes), report.Percent(a.PaddingShare))
+	p.Line("index", "%s in memory (%s of the file), %s in the file (%s)%s", report.Bytes(x.MemoryBytes), report.Percent(x.MemoryShare),
+		report.Bytes(x.FileBytes), report.Percent(x.FileShare), report.If(x.PresenceBitmap, ", with a presence bitmap"))
 }
 
 func (r *Result) options() string {
@@ -88,16 +55,16 @@ func (r *Result) options() string {
 
 // Text is the result for people.
 func (r *VerifyResult) Text() string {
-	p := newPage()
-	p.line("graph", "%s: whole", r.Path)
-	p.line("checked", "%s bytes of the graph, %s bytes beside it", count(r.GraphBytes), count(r.BesideBytes))
+	p := &report.Page{}
+	p.Line("graph", "%s: whole", r.Path)
+	p.Line("checked", "%s bytes of the graph, %s bytes beside it", report.Count(r.GraphBytes), report.Count(r.BesideBytes))
 	for _, c := range r.Checks {
-		p.line("", "%s", c)
+		p.Line("", "%s", c)
 	}
 	for _, c := range r.Unchecked {
-		p.line("NOT checked", "%s", c)
+		p.Line("NOT checked", "%s", c)
 	}
-	p.line("fingerprint", "%s", r.Fingerprint)
-	p.line("content id", "%s", r.ContentID)
+	p.Line("fingerprint", "%s", r.Fingerprint)
+	p.Line("content id", "%s", r.ContentID)
 	return p.String()
 }

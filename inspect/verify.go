@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/aether-ooc/aether-ooc/internal/base"
+	"github.com/aether-ooc/aether-ooc/internal/report"
 	"github.com/aether-ooc/aether-ooc/layout"
 )
 
@@ -67,7 +68,7 @@ func (j *job) checkSeals(r *VerifyResult) error {
 			return err
 		}
 	}
-	r.checked("the seals of all %s blocks, and zeros wherever nothing is", count(s.FileLength/base.BlockSize))
+	r.checked("the seals of all %s blocks, and zeros wherever nothing is", report.Count(s.FileLength/base.BlockSize))
 	r.checked("superblock, section table and index agree with each other and with every block")
 	return nil
 }

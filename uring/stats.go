@@ -2,7 +2,11 @@
 
 package uring
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/aether-ooc/aether-ooc/internal/report"
+)
 
 // DepthBuckets is the length of Stats.DepthHist.
 const DepthBuckets = 16
@@ -35,18 +39,11 @@ func (s Stats) MeanDepth() float64 {
 	for _, k := range s.DepthHist {
 		n += k
 	}
-	return ratio(s.DepthSum, n)
+	return report.Ratio(s.DepthSum, n)
 }
 
 // ReadsPerSyscall is how many attempts a system call carried on average.
-func (s Stats) ReadsPerSyscall() float64 { return ratio(s.Attempts, s.Syscalls) }
-
-func ratio(a, b int64) float64 {
-	if b == 0 {
-		return 0
-	}
-	return float64(a) / float64(b)
-}
+func (s Stats) ReadsPerSyscall() float64 { return report.Ratio(s.Attempts, s.Syscalls) }
 
 // Add sums up rings. What they were granted is true if it is for both.
 func (s Stats) Add(o Stats) Stats {
