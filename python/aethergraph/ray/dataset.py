@@ -164,11 +164,12 @@ def create_sampling_dataset(
 
 def _read(source: AetherGraphDatasource, readers: int) -> SamplingDataset:
     """The dataset over a source. Every block has one mini-batch, and they come in order."""
+    tasks = _tasks(source.num_batches(), readers)
     plain = ray.data.read_datasource(
         source,
         num_cpus=0,  # Train workers hold every CPU
-        concurrency=readers,
-        override_num_blocks=_tasks(source.num_batches(), readers),
+        concurrency=readers if tasks > readers else None,  # Ray warns of one that cannot be reached
+        override_num_blocks=tasks,
     )
     plain.context.target_max_block_size = 1  # else Ray joins blocks up to 128 MiB, which copies
     plain.context.execution_options.preserve_order = True

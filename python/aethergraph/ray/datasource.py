@@ -13,8 +13,8 @@ from ray.data.datasource import Datasource, ReadTask
 
 from aethergraph import engine, seeds
 from aethergraph.client import Client, ResumingStream
+from aethergraph.epochs import EpochCounter
 from aethergraph.ray import ranks
-from aethergraph.ray.epochs import EpochCounter
 from aethergraph.reading import ReadBatches, StoredSeeds
 from aethergraph.request import Request, Uneven, fanouts_from_user, integer_from_user
 
