@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -108,7 +109,7 @@ func (j *job) checkData(f *os.File, path string, a layout.Attachment, s *layout.
 	buf := make([]byte, min(pieceBytes, roundUp(s.Length)))
 	hash, no := xxh3.New(), base.BlockNo(0)
 	for left := s.Length; left > 0; {
-		if err := j.ctx.Err(); err != nil {
+		if err := context.Cause(j.ctx); err != nil {
 			return err
 		}
 		n := min(left, pieceBytes)

@@ -97,7 +97,7 @@ func (b *blocks) read() (base.BlockNo, []byte, error) {
 }
 
 func (b *blocks) fill() error {
-	if err := b.j.ctx.Err(); err != nil {
+	if err := context.Cause(b.j.ctx); err != nil {
 		return err
 	}
 	n := min(uint64(len(b.buf)), (b.end-uint64(b.next))*base.BlockSize)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"io"
 	"math/rand/v2"
 	"os"
@@ -209,9 +210,10 @@ func TestOtherFiles(t *testing.T) {
 		ctx := context.Background()
 		require.ErrorIs(t, f(ctx, filepath.Join(t.TempDir(), "none")), os.ErrNotExist)
 		require.ErrorContains(t, f(ctx, t.TempDir()), "not a regular file")
-		stopped, stop := context.WithCancel(ctx)
-		stop()
-		require.ErrorIs(t, f(stopped, small(t, layout.WriterConfig{}).path), context.Canceled)
+		stopped, stop := context.WithCancelCause(ctx)
+		why := errors.New("a signal came")
+		stop(why)
+		require.ErrorIs(t, f(stopped, small(t, layout.WriterConfig{}).path), why)
 	}
 }
 
