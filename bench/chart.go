@@ -135,6 +135,7 @@ func (c chart) svg() (template.HTML, error) {
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = c.Title, c.X, c.Y
 	p.Title.Padding = vg.Points(6)
 	p.Legend.Top = true
+	p.Y.Tick.Marker = shortTicks{}
 	if err := c.fill(p); err != nil {
 		return "", fmt.Errorf("bench: plot %q: %w", c.Title, err)
 	}
@@ -203,6 +204,7 @@ func (c chart) fillBars(p *plot.Plot) error {
 	p.Y.Min = 0
 	p.Legend.Left = true
 	p.NominalX(c.Names...)
+	p.X.Min, p.X.Max = -0.6, float64(len(c.Names))-0.4
 	return nil
 }
 
@@ -240,6 +242,20 @@ func (c chart) fillHeat(p *plot.Plot) error {
 	p.NominalX(c.Names...)
 	p.NominalY(c.Heat.rows...)
 	return nil
+}
+
+// shortTicks are gonum's, with large numbers in few letters.
+type shortTicks struct{ plot.DefaultTicks }
+
+// Ticks implements plot.Ticker.
+func (t shortTicks) Ticks(least, most float64) []plot.Tick {
+	ticks := t.DefaultTicks.Ticks(least, most)
+	for i := range ticks {
+		if ticks[i].Label != "" && ticks[i].Value >= 1000 {
+			ticks[i].Label = short(ticks[i].Value)
+		}
+	}
+	return ticks
 }
 
 // short shows a large number in few letters.

@@ -10,11 +10,23 @@ reads that a system call carried. The same question as fio's
 
   fio --name=r --filename=FILE --readonly --rw=randread --bs=4k --iodepth=128 --ioengine=io_uring --direct=1 --time_based --runtime=10
 
-Nothing is written. Reads go past the page cache unless --buffered is given.`,
+With --sweep every size is measured at every depth, which gives a table, and with
+--profile a file that says what a read of each size costs.
+
+Nothing else is written. Reads go past the page cache unless --buffered is given.`,
 	Example: `  aether-ooc bench device graph.bin --depth 128 --runtime 10s
-  aether-ooc bench device graph.bin --block-size 64KiB --depth 32 --json`,
+  aether-ooc bench device graph.bin --block-size 64KiB --depth 32 --json
+  aether-ooc bench device graph.bin --mix 4k/70:64k/30 --lanes 2
+  aether-ooc bench device graph.bin --sweep --runtime 2s --profile device.json --report sweep.html`,
 	prepare: func(s *Settings) (runner, error) {
 		c := deviceConfig(s)
+		if s.on("sweep") {
+			sweep := SweepConfig{Device: c, Sizes: value[[]int64](s, "sweep-sizes"), Depths: value[[]int64](s, "sweep-depths"), Profile: s.text("profile")}
+			return sweepRunner{s, sweep}, sweep.Check()
+		}
+		if s.text("profile") != "" {
+			return nil, optionf("profile: a device profile comes of a sweep: add sweep")
+		}
 		return deviceRunner{s, c}, c.Check()
 	},
 }
@@ -36,6 +48,21 @@ func (r deviceRunner) run(ctx context.Context, e env) (Result, error) {
 	preparePages(r.settings)
 	r.config.Log = e.Log
 	res, err := runDevice(ctx, r.config, e)
+	if err != nil {
+		return nil, err
+	}
+	return res, nil
+}
+
+type sweepRunner struct {
+	settings *Settings
+	config   SweepConfig
+}
+
+func (r sweepRunner) run(ctx context.Context, e env) (Result, error) {
+	preparePages(r.settings)
+	r.config.Device.Log = e.Log
+	res, err := Sweep(ctx, r.config, e.Hooks)
 	if err != nil {
 		return nil, err
 	}

@@ -76,6 +76,9 @@ func (d Distribution) text() string {
 	return fmt.Sprintf("p50 %s, p90 %s, p99 %s, p99.9 %s, max %s", ns(d.P50), ns(d.P90), ns(d.P99), ns(d.P999), ns(d.Max))
 }
 
+// nanoseconds shows a time that need not be whole.
+func nanoseconds(ns float64) string { return shortDuration(time.Duration(ns)) }
+
 func shortDuration(d time.Duration) string {
 	switch {
 	case d < time.Millisecond:

@@ -27,6 +27,8 @@ var (
 	kindBool     = Kind{"bool", "1 or 0, true or false", parseBool, decimal}
 	kindText     = Kind{"string", "a path or a word", func(w string) (any, error) { return w, nil }, decimal}
 	kindFanouts  = Kind{"list", "how many neighbours each hop draws, such as 25,10; -1 takes all", parseFanouts, decimal}
+	kindSizes    = Kind{"sizes", "sizes such as 4k,64KiB", parseSizes, decimal}
+	kindCounts   = Kind{"counts", "whole numbers from 1 up such as 1,32,128", parseCounts, decimal}
 	kindMix      = Kind{"mix", "sizes with their weights, such as 4k/70:64k/30", parseMix, decimal}
 )
 
@@ -121,6 +123,39 @@ func parseMix(w string) (any, error) {
 			return nil, fmt.Errorf("%q has no weight", part)
 		}
 		all = append(all, Portion{n.(int64), k})
+	}
+	return all, nil
+}
+
+func parseSizes(w string) (any, error) {
+	return parseList(w, func(part string) (int64, error) {
+		n, err := parseBytes(part)
+		if err != nil {
+			return 0, err
+		}
+		return n.(int64), nil
+	})
+}
+
+func parseCounts(w string) (any, error) {
+	return parseList(w, func(part string) (int64, error) {
+		n, err := strconv.ParseInt(part, 10, 64)
+		if err != nil || n < 1 {
+			return 0, fmt.Errorf("%q is no count", part)
+		}
+		return n, nil
+	})
+}
+
+// parseList reads values that commas separate.
+func parseList(w string, parse func(string) (int64, error)) (any, error) {
+	var all []int64
+	for _, part := range strings.Split(w, ",") {
+		n, err := parse(strings.TrimSpace(part))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, n)
 	}
 	return all, nil
 }

@@ -188,6 +188,67 @@ func TestRunRefuses(t *testing.T) {
 	}
 }
 
+// TestSweep: a sweep measures every size at every depth, and writes a profile.
+func TestSweep(t *testing.T) {
+	in := tiny(t)
+	profile := filepath.Join(in.dir, "device.json")
+	options := in.quick()["device"] + " sweep=1 sweep-sizes=4k,8k sweep-depths=1,2,4 runtime=5ms ramp=0 profile="
+	d, err := Run(t.Context(), []Section{{"s", settingsOf(t, "device", options+profile)}}, Hooks{})
+	require.NoError(t, err)
+	r := d.single().(*SweepResult)
+	require.Len(t, r.Cells, 6)
+	require.Equal(t, []int64{4096, 8192}, r.sizes())
+	require.Equal(t, []int64{1, 2, 4}, r.depths())
+	testFlat(t, d)
+	page, err := d.HTML()
+	require.NoError(t, err)
+	require.Contains(t, string(page), "<svg")
+
+	b, err := os.ReadFile(profile)
+	require.NoError(t, err)
+	var p DeviceProfile
+	require.NoError(t, json.Unmarshal(b, &p))
+	require.Equal(t, ProfileFormat, p.Format)
+	require.Len(t, p.Reads, 2)
+	for _, read := range p.Reads {
+		require.Positive(t, read.CostNs)
+		require.InEpsilon(t, 1e9, read.CostNs*read.BestIOPS, 1e-6)
+		require.EqualValues(t, 1, read.LeastAt)
+	}
+
+	for options, says := range map[string]string{
+		options + in.graph:                           "is an input", // the profile must not replace what is measured
+		in.quick()["device"] + " profile=" + profile: "add sweep",
+	} {
+		_, err = Run(t.Context(), []Section{{"s", settingsOf(t, "device", options)}}, Hooks{})
+		require.ErrorIs(t, err, ErrOption)
+		require.ErrorContains(t, err, says)
+	}
+}
+
+// TestPlaces: a lane reads where and as much as it is told to.
+func TestPlaces(t *testing.T) {
+	const size = 1 << 20
+	c := DeviceConfig{Mix: []Portion{{4096, 3}, {16384, 1}}, Lanes: 2, Seed: 1}
+	p, sizes := newPlaces(c, size, 0), map[int64]int{}
+	for range 4000 {
+		off, n := p.next()
+		require.Zero(t, off%n)
+		require.LessOrEqual(t, off+n, int64(size))
+		sizes[n]++
+	}
+	require.InDelta(t, 3000, sizes[4096], 120)
+	require.Equal(t, 4000, sizes[4096]+sizes[16384])
+
+	c = DeviceConfig{BlockBytes: 4096, Lanes: 2, Sequential: true}
+	p = newPlaces(c, size, 1)
+	for i := range int64(300) { // from the middle, and round
+		off, n := p.next()
+		require.Equal(t, (size/2+i*4096)%size, off)
+		require.EqualValues(t, 4096, n)
+	}
+}
+
 func TestWideSpreadWarns(t *testing.T) {
 	fast, slow := &DeviceResult{IOPS: 100}, &DeviceResult{IOPS: 50}
 	s := &SectionReport{Runs: []Result{fast, slow, fast}}

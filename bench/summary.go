@@ -50,16 +50,25 @@ func (s *SectionReport) summarize() {
 	if len(whole) == 0 {
 		whole = s.Runs
 	}
-	for i, m := range whole[0].Metrics() {
-		values := make([]float64, len(whole))
-		for j, r := range whole {
-			values[j] = r.Metrics()[i].Value
-		}
-		s.Summary = append(s.Summary, summary(m, values))
+	for _, m := range whole[0].Metrics() {
+		s.Summary = append(s.Summary, summary(m, valuesOf(m.Name, whole)))
 	}
 	if first := s.Summary[0]; first.Spread > wide {
 		s.Warnings = append(s.Warnings, fmt.Sprintf("%s differs by %s between runs, which is too much to say anything: quiet the machine, or measure longer and more often", first.Name, share(first.Spread)))
 	}
+}
+
+// valuesOf are a figure's values in the runs that have it.
+func valuesOf(name string, runs []Result) []float64 {
+	var values []float64
+	for _, r := range runs {
+		for _, m := range r.Metrics() {
+			if m.Name == name {
+				values = append(values, m.Value)
+			}
+		}
+	}
+	return values
 }
 
 // typical is the run whose foremost figure is the (lower) median.

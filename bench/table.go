@@ -32,6 +32,10 @@ var table = []Option{
 	{Name: "pattern", Alias: []string{"rw", "readwrite"}, Kind: kindText, Default: "random", Choices: []string{"random|randread", "sequential|read"}, Help: "where to read", For: onlyDevice},
 	{Name: "buffers", Kind: kindText, Default: "fixed", Choices: []string{"fixed", "plain"}, Help: "register the buffers with the kernel, where it allows, or not", For: onlyDevice},
 	{Name: "depth", Alias: []string{"iodepth"}, Kind: kindInt, Min: 1, Default: "128", Help: "reads in flight of each lane", For: onlyDevice},
+	{Name: "sweep", Kind: kindBool, Help: "measure every size at every depth, each for the runtime", For: onlyDevice},
+	{Name: "sweep-sizes", Kind: kindSizes, Default: "4k,8k,16k,32k,64k,256k", Help: "bytes of the reads of a sweep", For: onlyDevice},
+	{Name: "sweep-depths", Kind: kindCounts, Default: "1,4,16,32,64,128,256", Help: "depths of a sweep", For: onlyDevice},
+	{Name: "profile", Kind: kindText, Help: "file to write a sweep's device profile to: what a read of each size costs", For: onlyDevice},
 	{Name: "lanes", Alias: []string{"numjobs"}, Kind: kindInt, Min: 1, Default: "1", Help: "threads, each with a ring of its own", For: onlyDevice},
 
 	{Name: "batches", Kind: kindInt, Min: 1, Default: "100", Help: "batches to measure; at least one batch", For: ofBatches},
