@@ -168,8 +168,9 @@ func TestEndlessLine(t *testing.T) {
 	got, _, err := readAll(t, Config{Input: path}, nil)
 	require.NoError(t, err, "a long comment is fine")
 	require.Equal(t, []pair{{1, 2}}, got)
-	path = writeFile(t, t.TempDir(), "a.txt", "1 2 "+strings.Repeat("\x00", maxLine+1<<20))
+	path = writeFile(t, t.TempDir(), "a.txt", strings.Repeat("1 2\n", 50_000)+"1 2 "+strings.Repeat("\x00", maxLine+1<<20))
 	_, _, err = readAll(t, Config{Input: path}, nil)
+	require.ErrorContains(t, err, path+", line 50001: ")
 	require.ErrorContains(t, err, "is this a text file?")
 }
 

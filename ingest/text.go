@@ -156,7 +156,7 @@ func (s *textSource) fill(t *textItem) error {
 			return io.EOF
 		}
 		if len(t.text) > maxLine {
-			return fault(s.name, "a line is longer than %d MiB; is this a text file?", maxLine>>20)
+			return &InputError{File: s.name, Line: 1, Row: -1, Reason: fmt.Sprintf("the line is longer than %d MiB; is this a text file?", maxLine>>20)}
 		}
 	}
 }

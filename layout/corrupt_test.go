@@ -54,7 +54,7 @@ func TestOpenRefuses(t *testing.T) {
 		{"no edges", 0, 48, u64(0), "blocks without edges"},
 		{"edges", 0, 48, u64(1 << 40), "do not fit"},
 		{"blocks", 0, 56, u64(1 << 60), "more adjacency blocks"},
-		{"direction", 0, 72, []byte{2}, "direction"},
+		{"direction", 0, 72, []byte{2}, "unknown direction: 2"},
 		{"edge id mode", 0, 73, []byte{3}, "edge id mode"},
 		{"ids that are not wanted", 0, 73, []byte{2}, "edge_ids"},
 		{"table outside", 0, 76, []byte{255, 255, 255, 255}, "outside the file"},

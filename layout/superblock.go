@@ -178,7 +178,7 @@ func (s Superblock) check(b []byte) *CorruptError {
 		{s.Edges == 0 || s.Nodes > 0, 48, "edges without nodes", s.Edges},
 		{s.Blocks < blocks, 56, "more adjacency blocks than the file has blocks", s.Blocks},
 		{s.Blocks <= s.Edges && s.Edges <= s.Blocks*maxEntries, 56, "edges do not fit the adjacency blocks", s.Edges},
-		{s.Direction <= Out, 72, "unknown direction", s.Direction},
+		{s.Direction <= Out, 72, "unknown direction", uint8(s.Direction)},
 		{s.EdgeIDs <= EdgeIDsStored, 73, "unknown edge id mode", uint8(s.EdgeIDs)},
 		{s.TableBlocks < blocks && uint64(s.TableFirst) >= 1 && uint64(s.TableFirst) <= blocks-s.TableBlocks, 76, "the section table lies outside the file", s.TableFirst},
 		{s.TableEntries <= s.TableBlocks*tablePerBlock, 88, "the section table is too short for its entries", s.TableEntries},
