@@ -91,7 +91,7 @@ func (f *File) Commit() error {
 	if err := os.Rename(f.tmp.Name(), f.path); err != nil {
 		return f.wrap(err)
 	}
-	return f.wrap(syncDir(filepath.Dir(f.path)))
+	return f.wrap(host.SyncDir(filepath.Dir(f.path)))
 }
 
 func (f *File) finish() error {
@@ -113,15 +113,6 @@ func (f *File) Abort() {
 	os.Remove(f.tmp.Name())
 	f.mem.Close()
 	f.tmp = nil
-}
-
-func syncDir(path string) error {
-	d, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
 }
 
 // counted is a buffered writer that knows its position, which is all that the

@@ -8,6 +8,7 @@ type Budget struct {
 	Index   int64 `json:"index_bytes"`   // the graph's block index and the checksums of the files beside it
 	Lanes   int64 `json:"lanes_bytes"`   // rings and scratch
 	Cache   int64 `json:"cache_bytes"`   // the arena, its tables, the policy's own heap
+	Mapped  int64 `json:"mapped_bytes"`  // of Cache: what lies outside the Go heap
 	Batches int64 `json:"batches_bytes"` // batches being made, waiting, and kept for reuse
 	Slots   int   `json:"cache_slots"`   // blocks that the cache holds
 }

@@ -98,6 +98,7 @@ func (e *Engine) divide() error {
 	if !fits {
 		return e.overBudget("the graph", anyBudget)
 	}
+	e.budget.Mapped = blockcache.Mapped(e.cacheConfig(e.budget.Slots))
 	return nil
 }
 

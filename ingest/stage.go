@@ -129,16 +129,7 @@ func (s *stage) commit() error {
 			return err
 		}
 	}
-	return syncDir(filepath.Dir(s.target))
-}
-
-func syncDir(path string) error {
-	d, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
+	return host.SyncDir(filepath.Dir(s.target))
 }
 
 // close removes what was not put in place, and gives the lock back.

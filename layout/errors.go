@@ -63,15 +63,7 @@ func (e *CorruptError) in(file, section string, no base.BlockNo) *CorruptError {
 	return e
 }
 
-// CheckBlock compares the seal of block no with its bytes. The error names
-// neither file nor section: Graph.CheckBlock does.
-func CheckBlock(no base.BlockNo, b []byte) error {
-	if e := checkSeal("", "", no, b); e != nil {
-		return e
-	}
-	return nil
-}
-
+// checkSeal compares the seal of block no with its bytes.
 func checkSeal(file, section string, no base.BlockNo, b []byte) *CorruptError {
 	if len(b) != base.BlockSize {
 		return damage(0, "a block has another length", base.BlockSize, len(b)).in(file, section, no)

@@ -41,15 +41,6 @@ func (c WriterConfig) presenceBytes() uint64 {
 	return n
 }
 
-// MemoryBytes is the most that a Writer holds, for its caller's budget: the
-// buffer, the bitmap, and the index rows of blocks that are as empty as a list
-// per entry makes them.
-func (c WriterConfig) MemoryBytes() int64 {
-	perEntry := uint64(entryWidth(c.Nodes) + 2 + deltaWidth(c.Nodes))
-	blocks := c.maxEdges()*perEntry/(maxEntries-16) + 1
-	return int64(2*streamBytes + c.presenceBytes() + 3*rowBytes*blocks) // 3: slices grow by copying
-}
-
 // Writer writes graph.bin. Its calls come in the order List…, EdgeIDs…, Finish;
 // the bytes go out in file order but for the superblock, which is written last.
 // After an error a Writer is of no further use.
@@ -75,8 +66,6 @@ type rows struct {
 	firstNode                []uint64
 	entries, contIn, contOut []uint16
 }
-
-const rowBytes = 8 + 3*2
 
 // NewWriter starts a file. w is written from block 1 on; block 0 comes last.
 func NewWriter(w io.WriterAt, c WriterConfig) (*Writer, error) {

@@ -1,5 +1,5 @@
 // Package host says what the machine, and the control group that we run in,
-// allow: memory, processors, lockable memory, the kernel's version.
+// allow: memory, processors, the kernel's version, which paths a result may take.
 //
 //	/proc/meminfo ───────────────────────────┐
 //	/proc/self/cgroup ─┐                     ├─► MemoryLimit

@@ -38,16 +38,6 @@ func CgroupPeak() (int64, error) { return cgroupPeak(os.DirFS("/")) }
 // quota; GOMAXPROCS overrides it, and so it does here.
 func CPUs() int { return runtime.GOMAXPROCS(0) }
 
-// MemlockLimit is how many bytes the user may lock into memory (`ulimit -l`);
-// Unlimited when there is no limit.
-func MemlockLimit() (int64, error) {
-	var r unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_MEMLOCK, &r); err != nil {
-		return 0, fmt.Errorf("host: reading the memlock limit: %w", err)
-	}
-	return int64(min(r.Cur, Unlimited)), nil
-}
-
 // Version is a kernel's version.
 type Version struct{ Major, Minor int }
 

@@ -35,3 +35,13 @@ func CheckTarget(path string, inputs ...string) error {
 		return fmt.Errorf("%s is a device, pipe or socket, which %w: name a regular file to write", path, ErrTarget)
 	}
 }
+
+// SyncDir makes a rename in the folder at path last through a power cut.
+func SyncDir(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
+}
