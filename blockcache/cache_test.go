@@ -49,6 +49,25 @@ func TestConfigBeyondUse(t *testing.T) {
 	}
 }
 
+// TestFit: the slots that fit are the most that fit.
+func TestFit(t *testing.T) {
+	for _, c := range []Config{{}, {Lanes: 4}, {Policy: PolicyClock}, {Lanes: 2, MergeAdjacent: 16}} {
+		for _, budget := range []int64{6 << 20, 8 << 20, 100 << 20, 2 << 30, 1 << 40} {
+			got, err := Fit(budget, c)
+			require.NoError(t, err)
+			require.LessOrEqual(t, Footprint(got), budget)
+			got.Slots++
+			require.Greater(t, Footprint(got), budget)
+			require.Greater(t, float64(got.Slots)*base.BlockSize, 0.9*float64(budget-6<<20), "the rest is tables")
+		}
+		_, err := Fit(10_000, c)
+		require.ErrorIs(t, err, ErrOverBudget)
+		require.ErrorContains(t, err, "needs at least")
+	}
+	_, err := Fit(1<<30, Config{Policy: "lru"})
+	require.ErrorContains(t, err, "lru")
+}
+
 // TestOffHeap: what a cache holds on the Go heap does not grow with its slots,
 // the policy's own heap aside, and both stay below Footprint.
 func TestOffHeap(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"sort"
 	"unsafe"
 
 	"github.com/aether-ooc/aether-ooc/internal/base"
@@ -121,6 +122,27 @@ func Mapped(c Config) int64 {
 
 // fixedBytes covers the Cache itself: locks, the files, what mmap rounds up.
 const fixedBytes = 64 << 10
+
+// Fit is c with as many slots as budget bytes allow. The error wraps
+// ErrOverBudget and says what the least is.
+func Fit(budget int64, c Config) (Config, error) {
+	least := c
+	least.Slots = max(1, c.Lanes)
+	if _, err := least.complete(); err != nil {
+		return Config{}, err
+	}
+	if need := Footprint(least); need > budget {
+		return Config{}, fmt.Errorf("%w: the block cache of %d lanes needs at least %d bytes and %d are left for it; raise the memory budget",
+			ErrOverBudget, least.Slots, need, budget)
+	}
+	top := int(min(budget/base.BlockSize, maxSlots))
+	over := sort.Search(top+1, func(n int) bool {
+		c.Slots = n
+		return n > least.Slots && Footprint(c) > budget
+	})
+	c.Slots = over - 1
+	return c, nil
+}
 
 // headCount is how many buckets the table has: a power of two, so that a
 // bucket is cut out of a key with a mask, and enough for short chains.
