@@ -45,7 +45,7 @@ func (u *uploads) reserve(n int) error {
 	want := idBytes * int64(n)
 	for u.bytes+want > u.max {
 		if !u.evict() {
-			return fmt.Errorf("serve: %w: %d bytes are taken of the %d that seed lists may have: send a shorter list, wait for other requests, or give the server more", errUploadRoom, u.bytes, u.max)
+			return fmt.Errorf("serve: %w: %d bytes are taken of the %d that seed lists may have: send a shorter list, wait for other requests, or give the server more (serve --uploads)", errUploadRoom, u.bytes, u.max)
 		}
 	}
 	u.bytes += want

@@ -71,7 +71,7 @@ func (b *buildFlags) bind(f *pflag.FlagSet) {
 	f.StringVarP(&b.cfg.Out, "out", "o", "", "graph file to write (required)")
 	f.StringVar(&b.format, "format", "auto", "what the input is: auto, text or npy")
 	f.StringVar(&b.cfg.Features, "features", "", "feature rows of the nodes, a .npy of shape (N, D)")
-	f.StringVar(&b.cfg.FeaturesDType, "dtype", "", "bf16: read the 16-bit words of --features as bfloat16, which .npy cannot name")
+	f.StringVar(&b.cfg.FeaturesDType, "dtype", "", dtypeHelp)
 	f.StringArrayVar(&b.attrs, "node-attr", nil, "NAME=FILE.npy: an attribute of the nodes, such as labels; may be repeated")
 	f.Int64Var(&b.cfg.NumNodes, "num-nodes", 0, "number of nodes (default the largest id + 1)")
 	f.StringVar(&b.direction, "direction", "in", "in: a node's list holds the sources of its incoming edges, as PyG samples; out: the targets of its outgoing ones")

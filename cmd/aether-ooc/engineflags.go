@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/aether-ooc/aether-ooc/engine"
+	"github.com/aether-ooc/aether-ooc/features"
 	"github.com/aether-ooc/aether-ooc/internal/npy"
 )
 
@@ -15,11 +16,13 @@ import (
 type engineFlags struct {
 	opt    engine.Options
 	memory byteSize
+	dtype  string
 }
 
 func (e *engineFlags) bind(f *pflag.FlagSet) {
 	memoryFlag(f, &e.memory, engineMemoryHelp)
 	f.StringVar(&e.opt.Features, "features", "", "feature rows, a .npy of shape (N, D), in place of those given to build")
+	f.StringVar(&e.dtype, "dtype", "", dtypeHelp)
 	f.IntVar(&e.opt.Lanes, "lanes", 0, "batches made at once, each on a thread with a ring of its own (default one per CPU)")
 	f.IntVar(&e.opt.Depth, "depth", 0, "reads in flight of each lane (default 128)")
 	f.IntVar(&e.opt.MergeAdjacent, "merge", 0, "most consecutive missing blocks that become one read; 1 reads block by block")
@@ -29,10 +32,18 @@ func (e *engineFlags) bind(f *pflag.FlagSet) {
 }
 
 // options gives the engine's options.
-func (e *engineFlags) options(c *cobra.Command) engine.Options {
+func (e *engineFlags) options(c *cobra.Command) (engine.Options, error) {
 	o := e.opt
 	o.Memory, o.Log = int64(e.memory), newLogger(c)
-	return o
+	if e.dtype == "" {
+		return o, nil
+	}
+	if o.Features == "" {
+		return o, usagef("--dtype says what the words of --features are: name the file too")
+	}
+	var err error
+	o.FeaturesDType, err = choose("--dtype", e.dtype, map[string]string{"bf16": features.BFloat16})
+	return o, err
 }
 
 // requestFlags binds what a sampling request needs to know.

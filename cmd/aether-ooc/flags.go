@@ -69,14 +69,18 @@ func memoryFlag(f *pflag.FlagSet, b *byteSize, help string) {
 	f.VarP(b, "memory", "m", help)
 }
 
+const dtypeHelp = "bf16: read the 16-bit words of --features as bfloat16, which .npy cannot name"
+
 const engineMemoryHelp = "budget for index, cache, buffers and batches in flight (default a quarter of what the machine or cgroup allows)"
 
 // limitHeap tells the Go runtime how much of the engine's budget its heap may
-// take: what is not the cache, whose bytes lie off the heap. Only a command does
-// this, never a library.
-func limitHeap(i engine.Info) {
+// take: what does not lie off the heap. Only a command does this, never a library.
+func limitHeap(i engine.Info) { limitHeapBeside(i, 0) }
+
+// limitHeapBeside allows what the command itself holds beside the engine.
+func limitHeapBeside(i engine.Info, more int64) {
 	const least = 32 << 20 // below this the collector would never rest
-	debug.SetMemoryLimit(max(i.Budget.Memory-i.Budget.Cache, least))
+	debug.SetMemoryLimit(max(i.Budget.Memory-i.Budget.Mapped, least) + more)
 }
 
 // printer prints a report as text, or as JSON under --json.

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/aether-ooc/aether-ooc/arrowbatch"
 	"github.com/aether-ooc/aether-ooc/engine"
@@ -11,13 +12,7 @@ import (
 )
 
 func newSample() *cobra.Command {
-	var (
-		eng     engineFlags
-		req     requestFlags
-		path    string
-		shuffle bool
-		out     printer
-	)
+	var s sampleFlags
 	c := &cobra.Command{
 		Use:   "sample GRAPH",
 		Short: "Sample mini-batches into an Arrow file",
@@ -30,41 +25,61 @@ report's digest is over every byte of them: equal digests, equal batches, on any
 machine and with any budget.`,
 		Example: `  aether-ooc sample graph.bin --fanouts 25,10 --memory 512MiB --out batches.arrow
   aether-ooc sample graph.bin --fanouts -1,-1 --input-nodes nodes.npy --out batches.arrow`,
-		Args: exactly(1, "one graph"),
-		RunE: func(c *cobra.Command, args []string) error {
-			request, err := req.request()
-			if err != nil {
-				return err
-			}
-			if err := checkOut(path, req.nodes); err != nil {
-				return err
-			}
-			request.Shuffle, request.Features = shuffle, true
-			return withEngine(c, args[0], eng.options(c), func(e *engine.Engine) error {
-				if err := req.fits(e.Info()); err != nil {
-					return err
-				}
-				for _, a := range e.Info().Attrs {
-					request.Attrs = append(request.Attrs, a.Name)
-				}
-				bar := newProgress(c, "batches")
-				res, err := arrowbatch.Export(c.Context(), arrowbatch.ExportConfig{Engine: e, Request: request, Out: path, Progress: bar.step})
-				bar.finish()
-				if err != nil {
-					return err
-				}
-				return out.print(c, res)
-			})
-		},
+		Args:              exactly(1, "one graph"),
+		RunE:              func(c *cobra.Command, args []string) error { return s.run(c, args[0]) },
 		DisableAutoGenTag: true,
 	}
-	f := c.Flags()
-	eng.bind(f)
-	req.bind(f)
-	f.StringVarP(&path, "out", "o", "", "Arrow IPC file to write")
-	f.BoolVar(&shuffle, "shuffle", false, "permute the epoch's seeds")
-	out.bind(f)
+	s.bind(c.Flags())
 	return c
+}
+
+// sampleFlags holds the flags of sample.
+type sampleFlags struct {
+	engine  engineFlags
+	request requestFlags
+	path    string
+	shuffle bool
+	out     printer
+}
+
+func (s *sampleFlags) bind(f *pflag.FlagSet) {
+	s.engine.bind(f)
+	s.request.bind(f)
+	f.StringVarP(&s.path, "out", "o", "", "Arrow IPC file to write")
+	f.BoolVar(&s.shuffle, "shuffle", false, "permute the epoch's seeds")
+	s.out.bind(f)
+}
+
+func (s *sampleFlags) run(c *cobra.Command, graph string) error {
+	request, err := s.request.request()
+	if err != nil {
+		return err
+	}
+	if err := checkOut(s.path, s.request.nodes); err != nil {
+		return err
+	}
+	options, err := s.engine.options(c)
+	if err != nil {
+		return err
+	}
+	return withEngine(c, graph, options, func(e *engine.Engine) error {
+		info := e.Info()
+		if err := s.request.fits(info); err != nil {
+			return err
+		}
+		limitHeap(info)
+		request.Shuffle, request.Features = s.shuffle, true
+		for _, a := range info.Attrs {
+			request.Attrs = append(request.Attrs, a.Name)
+		}
+		bar := newProgress(c, "batches")
+		res, err := arrowbatch.Export(c.Context(), arrowbatch.ExportConfig{Engine: e, Request: request, Out: s.path, Progress: bar.step})
+		bar.finish()
+		if err != nil {
+			return err
+		}
+		return s.out.print(c, res)
+	})
 }
 
 // checkOut refuses to write over the list of seeds.
@@ -81,7 +96,6 @@ func withEngine(c *cobra.Command, path string, o engine.Options, fn func(*engine
 	if err != nil {
 		return markedRequest(err)
 	}
-	limitHeap(e.Info())
 	return markedRequest(errors.Join(fn(e), e.Close()))
 }
 
