@@ -1,0 +1,72 @@
+"""Running, stopping and cleaning up, with small commands of the shell."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from peers import envs, launch
+from peers.launch import Command
+
+
+def command(script: str, timeout_s: float = 20) -> Command:
+    return Command(["sh", "-c", script], 1 << 30, 1, timeout_s, {"WORD": "hello"})
+
+
+def test_output_status_and_use() -> None:
+    ran = launch.run(command("echo $WORD; echo no >&2; exit 3"), None)
+    assert (ran.status, ran.out, ran.err, ran.timed_out) == (3, "hello\n", "no\n", False)
+    assert ran.why() == "no"
+    assert ran.rss_bytes > 100_000
+    assert ran.peak_bytes is None
+
+
+def test_runs_on_as_many_cpus_as_it_may() -> None:
+    assert launch.run(command("nproc"), None).out == "1\n"
+
+
+def alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return "Z" not in Path(f"/proc/{pid}/stat").read_text().split(")")[1].split()[0]
+
+
+def dies(pid: int) -> bool:
+    deadline = time.monotonic() + 10
+    while alive(pid) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return not alive(pid)
+
+
+@pytest.mark.parametrize(("script", "timed_out"), [("sleep 100 & echo $!", False), ("sleep 100 & echo $!; wait", True)])
+def test_nothing_is_left(script: str, timed_out: bool) -> None:
+    ran = launch.run(command(script, timeout_s=1), None)
+    assert ran.timed_out == timed_out
+    assert dies(int(ran.out))
+
+
+def test_forget_takes_any_file(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"x" * 5000)
+    launch.forget([path])
+    assert path.read_bytes() == b"x" * 5000
+
+
+@pytest.mark.parametrize(
+    ("text", "want"),
+    [
+        ("Collecting x\nERROR: no such thing\nhint\n", "ERROR: no such thing"),
+        ("a\nb\n\n", "b"),
+        ("", ""),
+    ],
+)
+def test_last_error_of_pip(text: str, want: str) -> None:
+    assert envs.last_error(text) == want
+
+
+def test_environments_are_told_apart_by_their_lock() -> None:
+    assert envs.key("a==1") != envs.key("a==2")
+    assert envs.key("a==1") == envs.key("a==1")
