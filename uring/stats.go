@@ -13,24 +13,27 @@ const DepthBuckets = 16
 
 // Stats is what a ring has done since it was opened.
 type Stats struct {
-	Backend string // "uring", "pread", …
-	Depth   int    // the most reads that may be under way
+	Backend string `json:"backend"` // "uring", "pread", …
+	Depth   int    `json:"depth"`   // the most reads that may be under way
 
 	// What the kernel granted; all false for pread.
-	SingleIssuer, DeferTaskrun, FixedFiles, FixedBuffers bool
+	SingleIssuer bool `json:"single_issuer"`
+	DeferTaskrun bool `json:"defer_taskrun"`
+	FixedFiles   bool `json:"fixed_files"`
+	FixedBuffers bool `json:"fixed_buffers"`
 
-	Groups   int64 // returned
-	Reads    int64 // done, whether well or not
-	Errors   int64 // those with an error
-	Bytes    int64 // read
-	Attempts int64 // sent to the device: Reads, and what was continued or repeated
-	Syscalls int64
-	Wakes    int64 // Waits that returned because of a Wake
+	Groups   int64 `json:"groups"`     // returned
+	Reads    int64 `json:"reads"`      // done, whether well or not
+	Errors   int64 `json:"errors"`     // those with an error
+	Bytes    int64 `json:"read_bytes"` //
+	Attempts int64 `json:"attempts"`   // sent to the device: Reads, and what was continued or repeated
+	Syscalls int64 `json:"syscalls"`
+	Wakes    int64 `json:"wakes"` // Waits that returned because of a Wake
 
 	// DepthHist counts attempts by how many were under way, themselves included,
 	// just before they completed: bucket b counts depths of 2^(b-1)+1 … 2^b.
-	DepthHist [DepthBuckets]int64
-	DepthSum  int64 // of the same depths
+	DepthHist [DepthBuckets]int64 `json:"depth_hist"`
+	DepthSum  int64               `json:"depth_sum"` // of the same depths
 }
 
 // MeanDepth is the depth that was achieved: the mean of DepthHist's depths.

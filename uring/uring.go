@@ -163,8 +163,24 @@ func openNamed(c Config) (Ring, error) {
 	return newRing(c, min(c.Depth, b.maxDepth), b.open)
 }
 
-// probeOnce is what auto knows about this process: whether io_uring reads.
-var probeOnce = sync.OnceValue(func() error { return Probe("") })
+// probed is what auto knows about this process: whether io_uring reads. What may
+// pass, such as having no descriptor left, is not kept.
+var probed struct {
+	sync.Mutex
+	known  bool
+	answer error
+}
+
+func probeOnce() error {
+	probed.Lock()
+	defer probed.Unlock()
+	if probed.known {
+		return probed.answer
+	}
+	err := Probe("")
+	probed.known, probed.answer = err == nil || errors.Is(err, ErrUnsupported), err
+	return err
+}
 
 // warnOnce keeps a process with many rings from saying the same many times.
 var warnOnce sync.Once
