@@ -38,18 +38,11 @@ func checkShape(h npy.Header, o Options) error {
 	return nil
 }
 
-// checkOrder lets pass what C and Fortran order do not differ in.
 func checkOrder(h npy.Header, _ Options) error {
 	if h.BigEndian {
 		return fmt.Errorf("%w: big-endian %s; save x.astype(x.dtype.newbyteorder('<'))", ErrEndian, h.DType)
 	}
-	wide := 0
-	for _, d := range h.Shape {
-		if d > 1 {
-			wide++
-		}
-	}
-	if h.Fortran && wide > 1 {
+	if !h.RowMajor() {
 		return fmt.Errorf("%w: Fortran order, in which a row lies scattered over the file; save numpy.ascontiguousarray(x)", ErrOrder)
 	}
 	return nil

@@ -100,7 +100,7 @@ func (a *attachment) checkOrder() error {
 		return a.fault("this is a single value; there must be one row per node")
 	case a.h.BigEndian:
 		return a.fault("the values are big-endian; save x.astype(x.dtype.newbyteorder('<'))")
-	case a.h.Fortran && len(a.Shape) > 1:
+	case !a.h.RowMajor():
 		return a.fault("the array is in Fortran order, its rows do not lie together; save numpy.ascontiguousarray(x)")
 	case a.DType == "void16" && a.Role != layout.Features:
 		return a.fault("the values are 16-bit words without a name; save x.view(numpy.uint16)")

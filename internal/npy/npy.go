@@ -62,6 +62,18 @@ func (h Header) Bytes() int64 { return h.Values() * int64(h.Size) }
 // ShapeString is the shape as NumPy prints it.
 func (h Header) ShapeString() string { return shapeText(h.Shape) }
 
+// RowMajor reports whether the values of a row, which is what follows the first
+// index, lie together. C and Fortran order differ only from two wide axes up.
+func (h Header) RowMajor() bool {
+	wide := 0
+	for _, d := range h.Shape {
+		if d > 1 {
+			wide++
+		}
+	}
+	return !h.Fortran || wide < 2
+}
+
 // CheckSize compares the header with the size of its file: the values must all
 // be there. Bytes after them are allowed, as in NumPy.
 func (h Header) CheckSize(size int64) error {

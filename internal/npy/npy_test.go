@@ -244,3 +244,19 @@ func BenchmarkDecodeIDs(b *testing.B) {
 		})
 	}
 }
+
+func TestRowMajor(t *testing.T) {
+	for _, c := range []struct {
+		h    Header
+		want bool
+	}{
+		{Header{Shape: []int64{3, 4}}, true},
+		{Header{Fortran: true, Shape: []int64{3, 4}}, false},
+		{Header{Fortran: true, Shape: []int64{3, 1}}, true},
+		{Header{Fortran: true, Shape: []int64{1, 4}}, true},
+		{Header{Fortran: true, Shape: []int64{3}}, true},
+		{Header{Fortran: true}, true},
+	} {
+		require.Equal(t, c.want, c.h.RowMajor(), "%v", c.h)
+	}
+}
