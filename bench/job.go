@@ -150,6 +150,9 @@ func (b block) settings(global []line, override map[string]string, file string) 
 		}
 	}
 	for name, word := range override {
+		if elsewhere(name, w.value) {
+			continue
+		}
 		if err := s.Set(name, word); err != nil {
 			return nil, at(line{no: b.no}, err)
 		}

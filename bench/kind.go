@@ -29,6 +29,7 @@ var (
 	kindFanouts  = Kind{"list", "how many neighbours each hop draws, such as 25,10; -1 takes all", parseFanouts, decimal}
 	kindSizes    = Kind{"sizes", "sizes such as 4k,64KiB", parseSizes, decimal}
 	kindCounts   = Kind{"counts", "whole numbers from 1 up such as 1,32,128", parseCounts, decimal}
+	kindFloat    = Kind{"float", "a number such as 1.1", parseFloat, decimal}
 	kindMix      = Kind{"mix", "sizes with their weights, such as 4k/70:64k/30", parseMix, decimal}
 )
 
@@ -158,4 +159,12 @@ func parseList(w string, parse func(string) (int64, error)) (any, error) {
 		all = append(all, n)
 	}
 	return all, nil
+}
+
+func parseFloat(w string) (any, error) {
+	x, err := strconv.ParseFloat(w, 64)
+	if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
+		return nil, fmt.Errorf("%q is no number", w)
+	}
+	return x, nil
 }

@@ -120,16 +120,19 @@ func OptionsOf(workload string) []*Option {
 	return rows
 }
 
-// SharedOptions are a row of each option that all workloads have, though not all
+// SharedOptions are a row of each option that most workloads have, though not all
 // mean the same by it.
 func SharedOptions() []*Option {
 	var rows []*Option
 	for _, name := range AllOptions() {
 		named, _ := OptionsNamed(name)
-		missing := slices.ContainsFunc(workloads(), func(w *Workload) bool {
-			return !slices.ContainsFunc(named, func(o *Option) bool { return o.has(w.Name) })
-		})
-		if !missing {
+		have := 0
+		for _, w := range workloads() {
+			if slices.ContainsFunc(named, func(o *Option) bool { return o.has(w.Name) }) {
+				have++
+			}
+		}
+		if 2*have > len(workloads()) {
 			rows = append(rows, named[0])
 		}
 	}

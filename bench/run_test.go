@@ -33,8 +33,11 @@ func tiny(t testing.TB) input {
 // quick are options that make each workload end in milliseconds.
 func (in input) quick() map[string]string {
 	return map[string]string{
-		"device": "target=" + in.graph + " runtime=20ms ramp=5ms depth=4",
-		"sample": "target=" + in.graph + " batches=6 ramp=2 batch-size=64 fanouts=5,5 memory=16MiB calibrate=10ms",
+		"device":   "target=" + in.graph + " runtime=20ms ramp=5ms depth=4",
+		"sample":   "target=" + in.graph + " batches=6 ramp=2 batch-size=64 fanouts=5,5 memory=16MiB calibrate=10ms",
+		"features": "target=" + filepath.Join(in.dir, "x.npy") + " rows=1024 dim=16 ids=zipf gather=200 batches=6 ramp=2 memory=16MiB",
+		"serve":    "target=" + in.graph + " batches=6 ramp=2 batch-size=64 fanouts=5,5 memory=16MiB clients=2",
+		"build":    "target=" + in.edges + " workers=1",
 	}
 }
 

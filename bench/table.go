@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/aether-ooc/aether-ooc/blockcache"
@@ -9,10 +10,14 @@ import (
 
 // Groups of workloads that share options.
 var (
-	onlyDevice = []string{"device"}
-	onlySample = []string{"sample"}
-	ofEngine   = []string{"sample"} // those that open a graph
-	ofBatches  = []string{"sample"} // those that make batches
+	onlyDevice   = []string{"device"}
+	onlySample   = []string{"sample"}
+	onlyFeatures = []string{"features"}
+	onlyServe    = []string{"serve"}
+	onlyBuild    = []string{"build"}
+	ofBatches    = []string{"sample", "serve"}             // those that make batches
+	ofEngine     = ofBatches                               // those that open a graph for it
+	ofCache      = []string{"sample", "features", "serve"} // those that read through a cache
 )
 
 var backends = append([]string{"auto"}, uring.Backends()...)
@@ -38,11 +43,11 @@ var table = []Option{
 	{Name: "profile", Kind: kindText, Help: "file to write a sweep's device profile to: what a read of each size costs", For: onlyDevice},
 	{Name: "lanes", Alias: []string{"numjobs"}, Kind: kindInt, Min: 1, Default: "1", Help: "threads, each with a ring of its own", For: onlyDevice},
 
-	{Name: "batches", Kind: kindInt, Min: 1, Default: "100", Help: "batches to measure; at least one batch", For: ofBatches},
-	{Name: "runtime", Kind: kindDuration, Auto: "until all batches are made", Help: "time after which no more is measured", For: ofBatches},
-	{Name: "ramp", Alias: []string{"ramp-time"}, Kind: kindInt, Default: "16", Help: "batches to make before measuring", For: ofBatches},
-	{Name: "fanouts", Kind: kindFanouts, Default: "25,10", Help: "neighbours to draw at each hop; -1 takes all", For: ofBatches},
-	{Name: "batch-size", Kind: kindInt, Min: 1, Default: "1024", Help: "seeds of a batch", For: ofBatches},
+	{Name: "batches", Kind: kindInt, Min: 1, Default: "100", Help: "batches to measure; at least one batch", For: ofCache},
+	{Name: "runtime", Kind: kindDuration, Auto: "until all batches are made", Help: "time after which no more is measured", For: ofCache},
+	{Name: "ramp", Alias: []string{"ramp-time"}, Kind: kindInt, Default: "16", Help: "batches to make before measuring", For: ofCache},
+	{Name: "fanouts", Kind: kindFanouts, Default: "25,10", Help: "neighbours to draw at each hop; -1 takes all", For: ofCache},
+	{Name: "batch-size", Kind: kindInt, Min: 1, Default: "1024", Help: "seeds of a batch", For: ofCache},
 	{Name: "input-nodes", Kind: kindText, Default: "all", Help: "seeds of the epoch: all, or a .npy of node ids or a mask", For: ofBatches},
 	{Name: "in-order", Kind: kindBool, Help: "take the seeds in order, not shuffled", For: ofBatches},
 	{Name: "replace", Kind: kindBool, Help: "draw with replacement", For: ofBatches},
@@ -54,16 +59,31 @@ var table = []Option{
 
 	{Name: "calibrate", Kind: kindDuration, Default: "500ms", Help: "time to ask the device afterwards what it gives to such reads; 0: do not", For: onlySample},
 
-	{Name: "memory", Short: "m", Kind: kindBytes, Auto: "a quarter of what the machine or cgroup allows", Help: "budget for index, cache, buffers and batches in flight", For: ofEngine},
-	{Name: "features", Kind: kindText, Help: "feature rows, a .npy of shape (N, D), in place of those given to build", For: ofEngine},
-	{Name: "lanes", Alias: []string{"numjobs"}, Kind: kindInt, Auto: "one per CPU", Help: "batches made at once, each on a thread with a ring of its own", For: ofEngine},
-	{Name: "depth", Alias: []string{"iodepth"}, Kind: kindInt, Auto: "128", Help: "reads in flight of each lane", For: ofEngine},
-	{Name: "merge", Kind: kindInt, Auto: "the cache's", Help: "most consecutive missing blocks that become one read; 1 reads block by block", For: ofEngine},
-	{Name: "policy", Kind: kindText, Auto: blockcache.PolicyRistretto, Choices: blockcache.Policies(), Help: "what the cache keeps", For: ofEngine},
+	{Name: "ids", Kind: kindText, Default: "uniform", Choices: []string{"uniform", "zipf", "batches"}, Help: "which rows: any alike, few of them often, or the nodes of a graph's batches", For: onlyFeatures},
+	{Name: "zipf", Kind: kindFloat, Default: "1.1", Help: "exponent of zipf: the k-th most wanted row is wanted k^-x as often as the first", For: onlyFeatures},
+	{Name: "gather", Kind: kindInt, Min: 1, Default: "100000", Help: "rows of a gather, which is what counts as a batch; those of ids=batches have their own size", For: onlyFeatures},
+	{Name: "graph", Kind: kindText, Help: "the graph whose batches ids=batches takes", For: onlyFeatures},
+	{Name: "rows", Kind: kindInt, Auto: "the file must be there", Help: "make the file, where it is not there, of so many rows", For: onlyFeatures},
+	{Name: "dim", Kind: kindInt, Min: 1, Default: "128", Help: "values of a row of a file that is made", For: onlyFeatures},
+	{Name: "dtype", Kind: kindText, Default: "float32", Choices: slices.Sorted(maps.Keys(layoutSizes)), Help: "their type", For: onlyFeatures},
 
-	{Name: "io", Alias: []string{"ioengine"}, Kind: kindText, Default: "auto", Choices: choicesOfIO(), Help: "how to read", For: slices.Concat(onlyDevice, ofEngine)},
-	{Name: "buffered", Kind: kindBool, Help: "read through the page cache, whose memory is in no budget", For: slices.Concat(onlyDevice, ofEngine)},
-	{Name: "page-cache", Kind: kindText, Default: "drop", Choices: []string{"drop", "keep"}, Help: "what to do before each buffered run with the pages of the target", For: slices.Concat(onlyDevice, ofEngine)},
+	{Name: "memory", Short: "m", Kind: kindBytes, Auto: "a quarter of what the machine or cgroup allows", Help: "budget for index, cache, buffers and batches in flight", For: ofCache},
+	{Name: "features", Kind: kindText, Help: "feature rows, a .npy of shape (N, D), in place of those given to build", For: ofEngine},
+	{Name: "lanes", Alias: []string{"numjobs"}, Kind: kindInt, Auto: "one per CPU", Help: "batches made at once, each on a thread with a ring of its own", For: ofCache},
+	{Name: "depth", Alias: []string{"iodepth"}, Kind: kindInt, Auto: "128", Help: "reads in flight of each lane", For: ofCache},
+	{Name: "merge", Kind: kindInt, Auto: "the cache's", Help: "most consecutive missing blocks that become one read; 1 reads block by block", For: ofCache},
+	{Name: "policy", Kind: kindText, Auto: blockcache.PolicyRistretto, Choices: blockcache.Policies(), Help: "what the cache keeps", For: ofCache},
+
+	{Name: "clients", Kind: kindInt, Min: 1, Default: "1", Help: "clients that take batches", For: onlyServe},
+
+	{Name: "memory", Short: "m", Kind: kindBytes, Auto: "half of what the machine or cgroup allows", Help: "most memory to use", For: onlyBuild},
+	{Name: "workers", Kind: kindInt, Auto: "one per CPU", Help: "threads", For: onlyBuild},
+	{Name: "undirected", Kind: kindBool, Help: "add the reverse of every edge", For: onlyBuild},
+	{Name: "dir", Kind: kindText, Auto: "beside the edge list", Help: "folder to build in, which must be on the device that is meant; all is removed again", For: onlyBuild},
+
+	{Name: "io", Alias: []string{"ioengine"}, Kind: kindText, Default: "auto", Choices: choicesOfIO(), Help: "how to read", For: slices.Concat(onlyDevice, ofCache)},
+	{Name: "buffered", Kind: kindBool, Help: "read through the page cache, whose memory is in no budget", For: slices.Concat(onlyDevice, ofCache)},
+	{Name: "page-cache", Kind: kindText, Default: "drop", Choices: []string{"drop", "keep"}, Help: "what to do with the pages of the target before each build and each buffered run", For: slices.Concat(onlyDevice, ofCache, onlyBuild)},
 }
 
 // choicesOfIO are the backends, with fio's words for two of them.

@@ -80,7 +80,9 @@ type Metric struct {
 }
 
 // workloads are all there are; each file of one adds its own here.
-func workloads() []*Workload { return []*Workload{&deviceWorkload, &sampleWorkload} }
+func workloads() []*Workload {
+	return []*Workload{&deviceWorkload, &sampleWorkload, &featuresWorkload, &serveWorkload, &buildWorkload}
+}
 
 // Workloads lists them.
 func Workloads() []*Workload { return workloads() }

@@ -147,7 +147,7 @@ all that follows, then a named section for each measurement, whose workload says
 what it is. ${NAME} stands for a variable of the environment.
 
 Runs of several sections take turns, so that what else happens on the machine meets
-all alike. Options given here hold for all sections.`,
+all alike. Options given here hold for all sections whose workload has them.`,
 		Example: `  aether-ooc bench run bench/jobs/device.job --target graph.bin
   aether-ooc bench run bench/jobs/sample.job --target graph.bin --section cold --repeat 5 --json
   aether-ooc bench run mine.job --parse-only`,
