@@ -12,8 +12,7 @@ import (
 
 const usage = `usage:
   plain csc EDGES.npy FOLDER
-  plain sample [flags] FOLDER SEEDS.npy
-`
+  plain sample [flags] FOLDER SEEDS.npy`
 
 func main() {
 	if err := run(os.Args[1:]); err != nil {
