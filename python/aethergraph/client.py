@@ -8,7 +8,6 @@ thread and process: pickled or forked, it connects anew.
 """
 
 import logging
-import threading
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, Self, TypeVar
@@ -33,7 +32,6 @@ class Client:
 
     def __init__(self, wanted: EngineSpec) -> None:
         self._spec = wanted
-        self._lock = threading.Lock()
         self._transport: Transport | None = None
 
     @property
@@ -63,8 +61,7 @@ class Client:
 
     def close(self) -> None:
         """Lets go of the connection. The next call makes a new one."""
-        with self._lock:
-            transport, self._transport = self._transport, None
+        transport, self._transport = self._transport, None
         if transport is not None:
             transport.close()
 
@@ -112,10 +109,10 @@ class Client:
         self._call(lambda t: t.upload(seeds.digest, seeds.load()))
 
     def _connected(self) -> Transport:
-        with self._lock:
-            if self._transport is None:
-                self._transport = FlightTransport(engine.ensure(self._spec).location)
-            return self._transport
+        transport = self._transport
+        if transport is None:  # two threads may both connect; one connection is then let go
+            self._transport = transport = FlightTransport(engine.ensure(self._spec).location)
+        return transport
 
     def __getstate__(self) -> EngineSpec:
         return self._spec

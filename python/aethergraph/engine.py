@@ -168,7 +168,8 @@ def run_folder() -> Path:
 def _run_folder_name() -> Path:
     if told := os.environ.get("AETHERGRAPH_RUN_DIR"):
         return Path(told)
-    if session := os.environ.get("XDG_RUNTIME_DIR"):
+    session = os.environ.get("XDG_RUNTIME_DIR")
+    if session and os.access(session, os.W_OK):  # sudo and containers leave names of folders that are not there
         return Path(session) / "aethergraph"
     return Path(f"/tmp/aethergraph-{os.geteuid()}")
 
@@ -259,18 +260,23 @@ def _wait_until_it_listens(midwife: "subprocess.Popen[bytes]", at: Endpoint) -> 
         pause = min(2 * pause, 0.1)
 
 
+_START_ERRORS: dict[int, type[Exception]] = {2: ValueError, 3: CorruptGraphError}
+_START_WORDS: dict[str, type[Exception]] = {  # of failures, which all have exit code 1
+    "memory budget": MemoryError,
+    "no such file": FileNotFoundError,
+    "opening the features": ValueError,
+}
+
+
 def _start_error(code: int, at: Endpoint) -> Exception:
     """What an engine's end at its start means, by the exit codes of docs/CLI.md and its last words."""
     words = log_tail(at)
     said = re.findall(rf"^{COMMAND}: (.*)", words, re.MULTILINE)
     message = said[-1] if said else words or f"the engine ended with exit code {code} and said nothing; see {at.log}"
-    if code == 3:
-        return CorruptGraphError(message)
-    if code == 2:
-        return ValueError(message)
-    if "budget" in message:
-        return MemoryError(message)
-    return EngineError(message)
+    if code in _START_ERRORS:
+        return _START_ERRORS[code](message)
+    kinds = (kind for words, kind in _START_WORDS.items() if code == 1 and words in message)
+    return next(kinds, EngineError)(message)
 
 
 def log_tail(at: Endpoint) -> str:

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import shutil
 import signal
 import socket
 import stat
@@ -271,6 +272,18 @@ def test_no_memory(small: Graph, memory: int) -> None:
         small.client(memory=memory)
 
 
+def test_features_of_another_graph(small: Graph, tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.zeros((3, 2)))
+    with pytest.raises(ValueError, match="3 rows, the graph has 50 nodes"):
+        small.client(features_path=tmp_path / "x.npy").info()
+
+
+def test_an_attribute_that_was_left_behind(graph: Graph, tmp_path: Path) -> None:
+    shutil.copy(graph.path, tmp_path)
+    with pytest.raises(FileNotFoundError, match="copy it along"):
+        rows(Client(engine.spec(tmp_path / "graph.bin")), Request((1,)))
+
+
 def test_a_missing_file(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"nowhere\.bin is not there on .*aether-ooc build"):
         engine.spec(tmp_path / "nowhere.bin")
@@ -334,7 +347,7 @@ def test_a_run_folder_is_made_for_its_owner_alone(tmp_path: Path, monkeypatch: p
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     assert engine.run_folder() == tmp_path / "aethergraph"
     assert stat.S_IMODE(engine.run_folder().stat().st_mode) == 0o700
-    monkeypatch.delenv("XDG_RUNTIME_DIR")
+    monkeypatch.setenv("XDG_RUNTIME_DIR", "/nowhere")
     assert engine.run_folder() == Path(f"/tmp/aethergraph-{os.geteuid()}")
 
 

@@ -70,6 +70,8 @@ class AetherGraphDatasource(Datasource):
         ).check()
         self._ranks_given = rank is not None
         self._uneven_given = uneven is not None
+        graph_path = ranks.path_as_on_driver(graph_path)
+        features_path = features_path and ranks.path_as_on_driver(features_path)
         self._client = Client(engine.spec(graph_path, features_path, memory))
         info = self._client.info()
         self._client.check_memory(info)

@@ -1,7 +1,8 @@
-"""Which share of the batches this process takes, asked at the moment that iteration starts."""
+"""What a process has to know of its place among others: which share of the batches it takes, and where files lie."""
 
 import os
 import sys
+from pathlib import Path
 
 from aethergraph.errors import GraphMismatchError
 
@@ -24,6 +25,18 @@ def of_train_worker() -> tuple[int, int] | None:
         return None
     context = ray.train.get_context()
     return context.get_world_rank(), context.get_world_size()
+
+
+def path_as_on_driver(path: str) -> str:
+    """A relative path as the driver meant it.
+
+    Ray Train moves its workers to a folder of the run, where `graph.bin` is not; but the driver's folder, or else the
+    working_dir of its runtime environment, is on the module path of all workers, for Ray promises to import from it.
+    """
+    if os.path.isabs(path) or os.path.exists(path) or of_train_worker() is None:  # noqa: PTH110, PTH117
+        return path
+    candidates = (Path(folder) / path for folder in sys.path if folder)
+    return next((str(found) for found in candidates if found.exists()), path)
 
 
 def check_given(rank: int | None, world_size: int | None) -> None:
