@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 )
 
 // doors are the packages that programs outside of this module use.
@@ -46,6 +47,48 @@ func do(v base.NodeID) {}
 	if got := internalNames([]*ast.File{f}); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
+}
+
+// onThePage are the packages whose exported names docs/ARCHITECTURE.md lists.
+var onThePage = []string{"uring", "layout", "blockcache", "sampler", "features", "engine", "arrowbatch", "serve", "serve/client", "ingest", "inspect"}
+
+// everywhere are methods that go without saying.
+var everywhere = []string{"Error", "Unwrap", "String", "Text", "MarshalJSON", "UnmarshalJSON"}
+
+func TestThePageNamesAllThatIsExported(t *testing.T) {
+	text, err := os.ReadFile("../../docs/ARCHITECTURE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := strings.FieldsFunc(string(text), func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	for _, p := range onThePage {
+		for _, f := range parseDoor(t, p) {
+			for _, name := range exported(f) {
+				if !slices.Contains(words, name) {
+					t.Errorf("%s: docs/ARCHITECTURE.md does not name %s", p, name)
+				}
+			}
+		}
+	}
+}
+
+// exported lists a file's exported functions, methods and types.
+func exported(f *ast.File) (names []string) {
+	for _, d := range f.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			if funcName(d) != "" && !slices.Contains(everywhere, d.Name.Name) {
+				names = append(names, d.Name.Name)
+			}
+		case *ast.GenDecl:
+			for _, s := range d.Specs {
+				if spec, ok := s.(*ast.TypeSpec); ok && spec.Name.IsExported() {
+					names = append(names, spec.Name.Name)
+				}
+			}
+		}
+	}
+	return names
 }
 
 func parseDoor(t *testing.T, door string) (files []*ast.File) {
