@@ -37,6 +37,7 @@ func (in input) quick() map[string]string {
 		"sample":   "target=" + in.graph + " batches=6 ramp=2 batch-size=64 fanouts=5,5 memory=16MiB calibrate=10ms",
 		"features": "target=" + filepath.Join(in.dir, "x.npy") + " rows=1024 dim=16 ids=zipf gather=200 batches=6 ramp=2 memory=16MiB",
 		"serve":    "target=" + in.graph + " batches=6 ramp=2 batch-size=64 fanouts=5,5 memory=16MiB clients=2",
+		"cache":    "target=" + in.graph + " batches=6 ramp=2 batch-size=64 fanouts=5,5 memory=3MiB lanes=1",
 		"build":    "target=" + in.edges + " workers=1",
 	}
 }

@@ -15,9 +15,9 @@ var (
 	onlyFeatures = []string{"features"}
 	onlyServe    = []string{"serve"}
 	onlyBuild    = []string{"build"}
-	ofBatches    = []string{"sample", "serve"}             // those that make batches
-	ofEngine     = ofBatches                               // those that open a graph for it
-	ofCache      = []string{"sample", "features", "serve"} // those that read through a cache
+	ofBatches    = []string{"sample", "serve", "cache"}             // those that make batches
+	ofEngine     = ofBatches                                        // those that open a graph for it
+	ofCache      = []string{"sample", "features", "serve", "cache"} // those that read through a cache
 )
 
 var backends = append([]string{"auto"}, uring.Backends()...)

@@ -24,6 +24,10 @@ type Config struct {
 	// MergeAdjacent is how many consecutive missing blocks may become one read
 	// (with a buffer each); default 1: every block its own read.
 	MergeAdjacent int
+
+	// OnVisit, when set, is told what each Visit asks for, before it does, on
+	// the lane's goroutine. It must neither keep nor change blocks.
+	OnVisit func(f FileID, blocks []base.BlockNo)
 }
 
 const (

@@ -35,6 +35,9 @@ func (l *Lane) Visit(ctx context.Context, f FileID, blocks []base.BlockNo, fn fu
 		return l.broken
 	}
 	invariants.Check(l.visit.fn == nil, "Visit within a Visit")
+	if l.cache.cfg.OnVisit != nil {
+		l.cache.cfg.OnVisit(f, blocks)
+	}
 	l.visit = visit{ctx: ctx, id: f, file: l.cache.file(f), blocks: blocks, fn: fn}
 	for l.more() {
 		l.admit()

@@ -109,7 +109,7 @@ func (e *Engine) overBudget(what string, good func(Budget) bool) error {
 
 func (e *Engine) cacheConfig(slots int) blockcache.Config {
 	return blockcache.Config{Slots: slots, Lanes: e.demand.lanes, Policy: e.options.Policy,
-		Depth: e.options.Depth, MergeAdjacent: e.options.MergeAdjacent}
+		Depth: e.options.Depth, MergeAdjacent: e.options.MergeAdjacent, OnVisit: e.options.OnVisit}
 }
 
 func (e *Engine) footprint(slots int) int64 { return blockcache.Footprint(e.cacheConfig(slots)) }

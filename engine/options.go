@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/aether-ooc/aether-ooc/blockcache"
+	"github.com/aether-ooc/aether-ooc/internal/base"
 	"github.com/aether-ooc/aether-ooc/internal/host"
 	"github.com/aether-ooc/aether-ooc/internal/report"
 	"github.com/aether-ooc/aether-ooc/uring"
@@ -72,6 +73,10 @@ type Options struct {
 	// FeaturesDType is features.BFloat16 where the 16-bit words of Features are
 	// that, which .npy has no name for; else leave it empty.
 	FeaturesDType string
+
+	// OnVisit records what is asked of the cache, for this module's own
+	// benchmarks; see blockcache.Config.
+	OnVisit func(f blockcache.FileID, blocks []base.BlockNo)
 
 	Log *slog.Logger // warnings; nil: slog.Default
 }
