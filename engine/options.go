@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/aether-ooc/aether-ooc/blockcache"
-	"github.com/aether-ooc/aether-ooc/internal/base"
 	"github.com/aether-ooc/aether-ooc/internal/host"
 	"github.com/aether-ooc/aether-ooc/internal/report"
 	"github.com/aether-ooc/aether-ooc/uring"
@@ -76,7 +75,7 @@ type Options struct {
 
 	// OnVisit records what is asked of the cache, for this module's own
 	// benchmarks; see blockcache.Config.
-	OnVisit func(f blockcache.FileID, blocks []base.BlockNo)
+	OnVisit func(f blockcache.FileID, blocks []BlockNo)
 
 	Log *slog.Logger // warnings; nil: slog.Default
 }
