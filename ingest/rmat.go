@@ -91,7 +91,7 @@ func (c RMATConfig) withFormat() (RMATConfig, error) {
 		case suffix == ".npy":
 			c.Format = FormatNPY
 		default:
-			return c, option("the format cannot be told from the suffix %q; use .npy or .txt, or name the format", suffix)
+			return c, option("the format cannot be told from the suffix %q; give the file the suffix .npy or .txt", suffix)
 		}
 	}
 	switch {

@@ -71,19 +71,11 @@ func (j *job) checkAttachment(a layout.Attachment) (uint64, error) {
 
 // openBeside opens a file that must be there.
 func openBeside(path string) (*os.File, int64, error) {
-	f, err := os.Open(path)
+	f, size, err := openRegular(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, 0, &layout.CorruptError{File: path, Section: "file", Detail: "the graph has this file beside it", Want: "a file", Got: "none"}
+		err = &layout.CorruptError{File: path, Section: "file", Detail: "the graph has this file beside it", Want: "a file", Got: "none"}
 	}
-	if err != nil {
-		return nil, 0, err
-	}
-	st, err := f.Stat()
-	if err != nil {
-		f.Close()
-		return nil, 0, err
-	}
-	return f, st.Size(), nil
+	return f, size, err
 }
 
 // belongs compares the header of the sums with the graph.

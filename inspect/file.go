@@ -32,28 +32,30 @@ type job struct {
 
 // openJob opens the graph; the caller closes it.
 func openJob(ctx context.Context, c Config) (*job, error) {
-	f, err := os.Open(c.Path)
+	f, size, err := openRegular(c.Path)
 	if err != nil {
 		return nil, err
 	}
 	j := &job{ctx: ctx, c: c, f: f}
-	if err := j.open(); err != nil {
+	if j.g, err = layout.OpenGraph(f, size, c.Path); err != nil {
 		f.Close()
 		return nil, err
 	}
 	return j, nil
 }
 
-func (j *job) open() error {
-	st, err := j.f.Stat()
+// openRegular opens a file and tells its length. It looks before it opens: to
+// open a pipe is to wait for somebody to write to it.
+func openRegular(path string) (*os.File, int64, error) {
+	st, err := os.Stat(path)
 	if err != nil {
-		return err
+		return nil, 0, err
 	}
 	if !st.Mode().IsRegular() {
-		return fmt.Errorf("%s: not a regular file; give the path of a graph that aether-ooc build made", j.c.Path)
+		return nil, 0, fmt.Errorf("%s: not a regular file; give the path of a graph that aether-ooc build made", path)
 	}
-	j.g, err = layout.OpenGraph(j.f, st.Size(), j.c.Path)
-	return err
+	f, err := os.Open(path)
+	return f, st.Size(), err
 }
 
 func (j *job) close() { j.f.Close() }

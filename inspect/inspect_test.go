@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -210,6 +211,9 @@ func TestOtherFiles(t *testing.T) {
 		ctx := context.Background()
 		require.ErrorIs(t, f(ctx, filepath.Join(t.TempDir(), "none")), os.ErrNotExist)
 		require.ErrorContains(t, f(ctx, t.TempDir()), "not a regular file")
+		pipe := filepath.Join(t.TempDir(), "pipe")
+		require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+		require.ErrorContains(t, f(ctx, pipe), "not a regular file", "nobody waits for a writer")
 		stopped, stop := context.WithCancelCause(ctx)
 		why := errors.New("a signal came")
 		stop(why)
