@@ -61,6 +61,7 @@ test-outofcore: $(REPORTS) ## sampling in cgroups a little above the budget; nee
 test-python: build venv $(REPORTS) ## Python, Ray, the README's examples and the command line
 	$(PY) -m pytest python/tests -q --junitxml=$(REPORTS)/python.xml
 
+.PHONY: bench-peers
 bench-peers: build venv ## our sampling beside what users would pick instead (half an hour; PEERS="--scale 20 --keep")
 	cd bench && ../$(PY) -m peers --cache "$(CACHE)" $(PEERS)
 

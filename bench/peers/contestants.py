@@ -219,7 +219,7 @@ class Cast:
         name, limit = features_name(), self.memory.features
         self._add(FEATURES, name, argv, limit, 2, outcome.from_bench_features)
         for name, flags in ((gather_name(), ()), (gather_name(random=True), ("--random",))):
-            argv = [sys.executable, *_worker("gather"), self.data.features, *flags, "--rows", GATHER]
+            argv = [sys.executable, *_worker("gather"), self.data.features, *flags, "--rows", 512]
             argv += ["--seconds", 2 * self.tools.seconds]
             self._add(FEATURES, name, argv, limit, 1, outcome.from_lines(16))
 

@@ -1,5 +1,6 @@
 """One whole run: get the peers, build the graph, let all run in turn, report, clean up."""
 
+import contextlib
 import json
 import os
 import platform
@@ -91,15 +92,22 @@ def main(args: Namespace) -> int:
     place, groups = _place(log)
     made = data.Data(args.dir / f"rmat{args.scale}", args.scale)
     try:
-        cast = Cast(made, Memory.of(made, args.allowance * MIB), _tools(args, log)).assemble()
+        cast = Cast(made, Memory.of(made, args.allowance * MIB), _tools(args, made.folder, log)).assemble()
         _make(made, cast.tools, log)
         run = Run(cast, args.only, place, log)
         run.rounds(args.repeat, args.minutes * 60)
     finally:
         if not args.keep:
-            shutil.rmtree(made.folder, ignore_errors=True)
+            _remove(made.folder)
     _report(run.table(_circumstances(made, cast.memory, groups, log)), args.out, log)
     return 0 if any(row.rates for row in run.table({}).rows) else 1
+
+
+def _remove(folder: Path) -> None:
+    """Removes the data, and the folder around them if nothing else is in it."""
+    shutil.rmtree(folder, ignore_errors=True)
+    with contextlib.suppress(OSError):
+        folder.parent.rmdir()
 
 
 def _place(log: Log) -> tuple[cgroup.Place | None, str]:
@@ -112,10 +120,10 @@ def _place(log: Log) -> tuple[cgroup.Place | None, str]:
     return place, f"version {place.version.number}, a fresh group for each run"
 
 
-def _tools(args: Namespace, log: Log) -> Tools:
+def _tools(args: Namespace, folder: Path, log: Log) -> Tools:
     """Builds what is ours and gets what is not."""
-    plain = args.dir / "plain"
-    args.dir.mkdir(parents=True, exist_ok=True)
+    plain = folder / "plain"
+    folder.mkdir(parents=True, exist_ok=True)
     subprocess.run(["go", "build", "-trimpath", "-o", plain, "./bench/peers/plain"], cwd=ROOT, check=True)
     cache = args.cache / "peers"
 

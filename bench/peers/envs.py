@@ -52,8 +52,7 @@ def pyg_sampler(cache: Path, build: bool, say: Progress) -> Path:
         if not library.exists():
             if not build:
                 raise MissingError(
-                    f"pyg-lib is in no package index and the sampler of {SOURCE} is not compiled; --with-torch-sparse "
-                    f"does that once, in some minutes, and keeps it in {folder}"
+                    "needs torch-sparse, not compiled here yet: PEERS=--with-torch-sparse, some minutes once"
                 )
             shutil.rmtree(folder, ignore_errors=True)
             with tempfile.TemporaryDirectory() as scratch:

@@ -13,7 +13,8 @@ from typing import IO
 
 from peers import cgroup
 
-POLL_S = 0.02
+POLL_S = 0.03
+NOT_FOUND = 127  # what a shell gives for a program that is not there
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,10 @@ def run(command: Command, place: cgroup.Place | None) -> Ran:
         cgroup.group(place, command.memory_bytes) as (group, join),
     ):
         begun = time.monotonic()
-        pid = _start(command, out, err, join)
+        try:
+            pid = _start(command, out, err, join)
+        except OSError as error:
+            return Ran(NOT_FOUND, False, 0.0, "", str(error), 0, None, False)
         try:
             status, rss, timed_out = _wait(pid, begun + command.timeout_s)
         except BaseException:
@@ -101,16 +105,28 @@ def _start(command: Command, out: IO[str], err: IO[str], join: Callable[[], None
 
 
 def _wait(pid: int, deadline: float) -> tuple[int, int, bool]:
-    """Exit status, peak of resident memory in bytes, and whether it was killed at the deadline."""
-    timed_out = False
+    """Exit status, peak of resident memory in bytes, and whether it was killed at the deadline.
+
+    The peak is looked up while it runs: what wait4 tells includes the driver's own, whose fork it once was.
+    """
+    timed_out, peak = False, 0
     while True:
-        done, status, used = os.wait4(pid, os.WNOHANG)
+        peak = _rss_peak(pid) or peak
+        done, status = os.waitpid(pid, os.WNOHANG)
         if done:
-            return os.waitstatus_to_exitcode(status), used.ru_maxrss << 10, timed_out
+            return os.waitstatus_to_exitcode(status), peak, timed_out
         if time.monotonic() > deadline:
             timed_out = True
             _kill(pid)
         time.sleep(POLL_S)
+
+
+def _rss_peak(pid: int) -> int:
+    """Bytes; 0 when it has ended."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) << 10
+    return 0
 
 
 def _kill(pid: int) -> None:

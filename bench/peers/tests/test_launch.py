@@ -18,8 +18,17 @@ def test_output_status_and_use() -> None:
     ran = launch.run(command("echo $WORD; echo no >&2; exit 3"), None)
     assert (ran.status, ran.out, ran.err, ran.timed_out) == (3, "hello\n", "no\n", False)
     assert ran.why() == "no"
-    assert ran.rss_bytes > 100_000
     assert ran.peak_bytes is None
+
+
+def test_peak_memory_is_the_programs_own() -> None:
+    ran = launch.run(command("sleep 0.3"), None)
+    assert 100_000 < ran.rss_bytes < 10_000_000
+
+
+def test_program_that_is_not_there() -> None:
+    ran = launch.run(Command(["/nowhere/x"], 1 << 30, 1, 1, {}), None)
+    assert (ran.status, ran.why()) == (127, "[Errno 2] No such file or directory: '/nowhere/x'")
 
 
 def test_runs_on_as_many_cpus_as_it_may() -> None:
