@@ -30,6 +30,8 @@ from sklearn.neighbors import kneighbors_graph
 from torch_geometric.data import Data
 from torch_geometric.nn import SAGEConv
 
+from aethergraph import engine
+from aethergraph.client import Client
 from aethergraph.ray import collate_to_pyg, create_sampling_dataset
 
 NEIGHBOURS = 10
@@ -91,7 +93,7 @@ def build(data: Digits, folder: Path) -> Path:
     for name, array in (("edges", data.edge_index), ("x", data.x), ("y", data.y)):
         np.save(folder / f"{name}.npy", array)
     graph = folder / "graph.bin"
-    command: list[str | Path] = ["aether-ooc", "build", folder / "edges.npy", "--out", graph]
+    command: list[str | Path] = [engine.command(), "build", folder / "edges.npy", "--out", graph]
     command += ["--features", folder / "x.npy", "--node-attr", f"y={folder / 'y.npy'}"]
     subprocess.run(command, check=True)
     return graph
@@ -232,17 +234,14 @@ def sampled(data: Digits, graph: Path, seeds: list[int], epochs: int) -> list[fl
 
 def io_account(graph: Path) -> str:
     """What the engine that served the training has read."""
-    from aethergraph.client import Client
-    from aethergraph.engine import spec
-
-    client = Client(spec(graph))
+    client = Client(engine.spec(graph))
     stats = client.stats()
     client.close()
-    total, engine = stats["engine"]["total"], stats["engine"]
+    total, work = stats["engine"]["total"], stats["engine"]
     hits = 1 - total["misses"] / max(1, total["blocks_asked"])
-    used = total["read_bytes"] / max(1, engine["used_bytes"])
+    used = total["read_bytes"] / max(1, work["used_bytes"])
     return (
-        f"{engine['batches']:,} batches, {engine['sampled_edges']:,} edges; "
+        f"{work['batches']:,} batches, {work['sampled_edges']:,} edges; "
         f"{total['blocks_asked']:,} blocks asked for, {total['misses']:,} read in {total['reads']:,} reads, "
         f"hit ratio {hits:.2%}, bytes read ÷ bytes used {used:.4f}, "
         f"peak memory of the engine {stats['server']['peak_rss_bytes'] / 2**20:.0f} MiB"

@@ -1,5 +1,6 @@
 """Ray Data as it is used, on the driver and in tasks."""
 
+import inspect
 import os
 import pickle
 import time
@@ -446,3 +447,18 @@ def test_an_engine_outlives_the_worker_that_started_it(own: Graph) -> None:
     assert not psutil.pid_exists(worker)
     time.sleep(0.5)
     assert pid_of(own) == pid
+
+
+def test_the_signature_is_as_promised() -> None:
+    promised = {
+        "graph_path": inspect.Parameter.empty,
+        "num_neighbors": inspect.Parameter.empty,
+        "input_nodes": None,
+        "batch_size": 1024,
+        "replace": False,
+        "features_path": None,
+        "parallelism": None,
+    }
+    parameters = inspect.signature(create_sampling_dataset).parameters.values()
+    assert {p.name: p.default for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD} == promised
+    assert all(p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) for p in parameters)
