@@ -56,6 +56,7 @@ func randomBatch(rnd *rand.Rand, info engine.Info, nodes, edges, hops int) *engi
 	b.SampledNodes, b.SampledEdges, b.Seeds = randomInts(rnd, hops+1), randomInts(rnd, hops), nodes/2
 	binary.LittleEndian.PutUint64(b.Fingerprint[3:], rnd.Uint64())
 	binary.LittleEndian.PutUint64(b.ContentID[5:], rnd.Uint64())
+	b.Generator = fmt.Sprintf("generator/%d", rnd.Uint32())
 	b.X = randomRows(rnd, *info.Features, nodes)
 	for _, c := range info.Attrs {
 		b.Attrs = append(b.Attrs, engine.Attr{Name: c.Name, Rows: randomRows(rnd, c, nodes)})
@@ -66,7 +67,7 @@ func randomBatch(rnd *rand.Rand, info engine.Info, nodes, edges, hops int) *engi
 // plain is what a batch says, short: its counts and a hash of the rest. Nil and
 // empty lists are the same.
 func plain(b *engine.Batch) string {
-	all := fmt.Sprint(b.Subgraph, b.Index, b.Epoch, b.InputID, b.X, b.Attrs, b.Fingerprint, b.ContentID)
+	all := fmt.Sprint(b.Subgraph, b.Index, b.Epoch, b.InputID, b.X, b.Attrs, b.Fingerprint, b.ContentID, b.Generator)
 	return fmt.Sprintf("batch %d: %d nodes, %d edges, %x", b.Index, len(b.NID), len(b.Row), xxh3.HashString(all))
 }
 

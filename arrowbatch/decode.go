@@ -26,6 +26,7 @@ func Decode(rec arrow.Record) (*engine.Batch, error) {
 		InputID:     r.ints("input_id"),
 		Fingerprint: r.print("fingerprint"),
 		ContentID:   r.print("content_id"),
+		Generator:   r.text("generator"),
 	}
 	b.NID = r.ints("n_id")
 	b.Row, b.Col = halves(r.ints("edge_index"))

@@ -17,6 +17,7 @@
 //	epoch              uint64
 //	fingerprint        utf8                32 hexadecimal digits
 //	content_id         utf8                32 hexadecimal digits
+//	generator          utf8                of the draws, with its version: philox4x32-10/1
 //	x                  large_list<dtype>   nodes × x_dim, row-major; only with features
 //	x_dim              int64
 //	x_dtype            utf8                NumPy's name of the dtype, or bfloat16

@@ -58,6 +58,7 @@ var always = []column{
 	{"epoch", arrow.PrimitiveTypes.Uint64, func(b *engine.Batch) [][]byte { return word(int64(b.Epoch)) }},
 	{"fingerprint", text, func(b *engine.Batch) [][]byte { return letters(b.Fingerprint.String()) }},
 	{"content_id", text, func(b *engine.Batch) [][]byte { return letters(b.ContentID.String()) }},
+	{"generator", text, func(b *engine.Batch) [][]byte { return letters(b.Generator) }},
 }
 
 // matrix gives the three columns of features or of a node attribute.

@@ -51,7 +51,7 @@ func parseColumn(t *testing.T, name, text string) engine.TableInfo {
 }
 
 func TestNamesAreKeptApart(t *testing.T) {
-	for _, names := range [][]string{{"x"}, {"x_dim"}, {"e_id"}, {"epoch"}, {"fingerprint"}, {"y", "y"}, {"y", "y_dim"}, {"y_dtype", "y"}} {
+	for _, names := range [][]string{{"x"}, {"x_dim"}, {"e_id"}, {"epoch"}, {"fingerprint"}, {"generator"}, {"y", "y"}, {"y", "y_dim"}, {"y_dtype", "y"}} {
 		var info engine.Info
 		for _, n := range names {
 			info.Attrs = append(info.Attrs, engine.TableInfo{Name: n, DType: "int8"})

@@ -14,6 +14,7 @@ type Batch struct {
 	Attrs   []Attr  // in the order of Request.Attrs
 
 	Fingerprint, ContentID Fingerprint // of the graph
+	Generator              string      // of the draws, see Info.Generator
 
 	home  *scheduler // whose buffers these are
 	store store

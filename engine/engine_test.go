@@ -65,6 +65,7 @@ func (f *fixture) check(t testing.TB, r engine.Request, b *engine.Batch, want or
 	require.Equal(t, want.SampledNodes, b.SampledNodes)
 	require.Equal(t, want.SampledEdges, b.SampledEdges)
 	require.Equal(t, f.print, b.Fingerprint)
+	require.Equal(t, "philox4x32-10/1", b.Generator)
 	require.Equal(t, r.Epoch, b.Epoch)
 	if r.Features && f.x != nil {
 		require.Equal(t, engine.Rows{Data: rowsOf(f.x, featureDim*4, want.NID), Dim: featureDim, DType: "float32"}, b.X)
@@ -626,6 +627,7 @@ func TestInfo(t *testing.T) {
 	require.Equal(t, uint64(512), i.Nodes)
 	require.Equal(t, uint64(4096), i.Edges)
 	require.Equal(t, f.print.String(), i.Fingerprint)
+	require.Equal(t, "philox4x32-10/1", i.Generator)
 	require.Equal(t, &engine.TableInfo{Name: "x", Path: f.path + ".features.npy", Dim: featureDim, DType: "float32"}, i.Features)
 	require.Equal(t, []engine.TableInfo{{Name: "y", Path: f.path + ".attr.y.npy", DType: "int64"}}, i.Attrs)
 	require.Equal(t, int64(16<<20), i.Budget.Memory)

@@ -23,8 +23,7 @@ type Info struct {
 	ContentID   string      `json:"content_id"`   //
 	Features    *TableInfo  `json:"features"`     // nil: the graph has none
 	Attrs       []TableInfo `json:"node_attrs"`   // by name
-	Generator   string      `json:"generator"`    //
-	GenVersion  int         `json:"gen_version"`  //
+	Generator   string      `json:"generator"`    // of every draw, with its version: "philox4x32-10/1"
 	Backend     string      `json:"backend"`      // "uring" or "pread": what is in use
 	Direct      bool        `json:"direct"`       // reads of the graph go past the page cache
 	Policy      string      `json:"cache_policy"` //
@@ -49,8 +48,8 @@ func (e *Engine) Info() Info {
 		Path: e.path, Bytes: e.file.Size(), Nodes: s.Nodes, Edges: s.Edges, Blocks: s.Blocks,
 		Direction: s.Direction.String(), Undirected: s.Undirected, EdgeIDs: s.EdgeIDs.String(),
 		Fingerprint: s.Fingerprint.String(), ContentID: s.ContentID.String(),
-		Generator: rng.Name, GenVersion: rng.Version,
-		Backend: ring.Backend, Direct: e.file.Direct(), Policy: e.options.Policy,
+		Generator: rng.Name,
+		Backend:   ring.Backend, Direct: e.file.Direct(), Policy: e.options.Policy,
 		Lanes: len(e.lanes), Depth: ring.Depth, Budget: e.budget, Attrs: []TableInfo{},
 	}
 	if i.Policy == "" {

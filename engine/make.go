@@ -45,7 +45,7 @@ func (e *Engine) make(ctx context.Context, l *lane, q *query, number base.BatchI
 		return err
 	}
 	*b = Batch{Subgraph: s.sub, Index: number, Epoch: q.request.Epoch, InputID: s.ids,
-		Fingerprint: e.graph.Superblock.Fingerprint, ContentID: e.graph.Superblock.ContentID, home: e.sched, store: *s}
+		Fingerprint: e.graph.Superblock.Fingerprint, ContentID: e.graph.Superblock.ContentID, Generator: rng.Name, home: e.sched, store: *s}
 	b.store.keepEdgeIDs()
 	if err := l.gather(ctx, q, b); err != nil {
 		return err

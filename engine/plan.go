@@ -63,6 +63,8 @@ func checkShape(r Request) error {
 		return bad("WorldSize", r.WorldSize, "it must be the number of ranks, at least 1")
 	case r.Rank < 0 || r.Rank >= max(1, r.WorldSize):
 		return bad("Rank", r.Rank, "it must lie in 0 … %d, below WorldSize", max(1, r.WorldSize)-1)
+	case r.Generator != "" && r.Generator != rng.Name:
+		return bad("Generator", fmt.Sprintf("%.40q", r.Generator), "this engine has %s: leave it empty for that, or use the release that the request was made with", rng.Name)
 	case r.Uneven > Ragged:
 		return bad("Uneven", r.Uneven, "it must be Wrap, Drop or Ragged")
 	case r.First < 0:

@@ -136,6 +136,7 @@ func TestPlanRefuses(t *testing.T) {
 		{func(r *Request) { r.Rank = -1 }, "Rank is -1", nil},
 		{func(r *Request) { r.WorldSize = -3 }, "WorldSize is -3", nil},
 		{func(r *Request) { r.Uneven = 3 }, "Uneven is Uneven(3)", nil},
+		{func(r *Request) { r.Generator = "philox4x32-10/0" }, `Generator is "philox4x32-10/0": this engine has ` + rng.Name, nil},
 		{func(r *Request) { r.First = -1 }, "First is -1", nil},
 		{func(r *Request) { r.Count = -2 }, "Count is -2", nil},
 		{func(r *Request) { r.InputIDs = []int64{1} }, "without Nodes", nil},
@@ -155,6 +156,6 @@ func TestPlanRefuses(t *testing.T) {
 	}
 	_, err := newPlan(Request{BatchSize: 1, Nodes: []base.NodeID{0}}, testPrint, 0)
 	require.ErrorContains(t, err, "no nodes")
-	_, err = newPlan(Request{BatchSize: 1}, testPrint, 0)
+	_, err = newPlan(Request{BatchSize: 1, Generator: rng.Name}, testPrint, 0)
 	require.NoError(t, err)
 }

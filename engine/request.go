@@ -30,9 +30,10 @@ func (u Uneven) String() string {
 	return fmt.Sprintf("Uneven(%d)", uint8(u))
 }
 
-// Request says which batches a caller wants. The graph's fingerprint, Seed,
-// Epoch and the number of a batch fix every draw in it: the same request gives
-// the same bytes whatever the options of the engine and the load on it.
+// Request says which batches a caller wants. The generator, the graph's
+// fingerprint, Seed, Epoch and the number of a batch fix every draw in it: the
+// same request gives the same bytes whatever the options of the engine and the
+// load on it.
 //
 // The slices belong to the caller, who must not change them while an iterator
 // over the request's batches runs.
@@ -48,6 +49,7 @@ type Request struct {
 	Features bool     // give Batch.X where the graph has features
 	Attrs    []string // give these node attributes (see Info.Attrs)
 
+	Generator   string // that draws, as Info.Generator names it; "": the engine's own
 	Seed, Epoch uint64
 	Shuffle     bool // permute the epoch's seeds, by Seed and Epoch
 	DropLast    bool // leave out a last batch of fewer than BatchSize seeds

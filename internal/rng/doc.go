@@ -34,5 +34,5 @@
 //	             item at position i of the epoch is item shuffle(i) of the input.
 //	             h ≤ 32, so F needs one word.
 //
-// A change to any of these is a new version.
+// A change to any of these is a new version, and a new Name.
 package rng

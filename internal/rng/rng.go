@@ -8,11 +8,9 @@ import (
 	"github.com/aether-ooc/aether-ooc/internal/base"
 )
 
-// Name and Version name the algorithm in requests and batches.
-const (
-	Name    = "philox4x32-10"
-	Version = 1
-)
+// Name names the generator in requests and batches: the published algorithm, and
+// behind the slash the version of what this package makes of it.
+const Name = "philox4x32-10/1"
 
 // MaxHops and MaxCopies bound what fits in a stream's counter.
 const (
