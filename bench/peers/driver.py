@@ -121,10 +121,11 @@ def _place(log: Log) -> tuple[cgroup.Place | None, str]:
 
 
 def _tools(args: Namespace, folder: Path, log: Log) -> Tools:
-    """Builds what is ours and gets what is not."""
+    """Builds what is ours and gets what is not. Our program is copied, lest it be built anew meanwhile."""
     plain = folder / "plain"
     folder.mkdir(parents=True, exist_ok=True)
     subprocess.run(["go", "build", "-trimpath", "-o", plain, "./bench/peers/plain"], cwd=ROOT, check=True)
+    binary = Path(shutil.copy2(ROOT / "bin/aether-ooc", folder))
     cache = args.cache / "peers"
 
     def get(name: str, how: Callable[[], Path]) -> Path | str:
@@ -135,7 +136,7 @@ def _tools(args: Namespace, folder: Path, log: Log) -> Tools:
             return str(error)
 
     return Tools(
-        binary=ROOT / "bin" / "aether-ooc",
+        binary=binary,
         plain=plain,
         duckdb=get("DuckDB", lambda: envs.locked("duckdb", cache, log.say)),
         graphbolt=get("GraphBolt", lambda: envs.locked("graphbolt", cache, log.say)),

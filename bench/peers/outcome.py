@@ -29,6 +29,7 @@ class Outcome:
     failure: str | None = None
     rss_bytes: int = 0
     peak_bytes: int | None = None
+    stopped_seconds: float | None = None  # after which it was stopped without a figure
 
 
 Reader = Callable[[str], Figure | None]
@@ -43,7 +44,8 @@ def outcome(ran: Ran, read: Reader) -> Outcome:
         except (ValueError, KeyError, IndexError, TypeError) as error:
             return Outcome(None, f"its output is not understood: {error!r}", ran.rss_bytes, ran.peak_bytes)
     failure = None if figure else ran.why() if ran.status else "it measured nothing"
-    return Outcome(figure, failure, ran.rss_bytes, ran.peak_bytes)
+    stopped = ran.seconds if ran.timed_out and not figure else None
+    return Outcome(figure, failure, ran.rss_bytes, ran.peak_bytes, stopped)
 
 
 @dataclass(frozen=True)

@@ -88,7 +88,7 @@ def _row(c: Contestant, outcomes: Sequence[Outcome], results: Results) -> Row:
         rates=[figure.rate for figure in figures],
         rss_bytes=max((o.rss_bytes for o in outcomes), default=0),
         group_peak_bytes=max(peaks, default=None),
-        notes=_notes(c, figures, results),
+        notes=_notes(c, figures, results) + [bound for o in outcomes for bound in _bounds(c, o, results)],
         failures=failures,
     )
 
@@ -101,6 +101,14 @@ def _notes(c: Contestant, figures: Sequence[Figure], results: Results) -> list[s
             notes.append(f"too slow: {few} batch{'es' * (few > 1)} after {figures[0].ramp}, not in a steady state")
         notes += job_notes(figures[-1], reference(c.section, results))
     return notes
+
+
+def _bounds(c: Contestant, outcome: Outcome, results: Results) -> list[str]:
+    """What is known of one that was stopped before its first batch was made."""
+    first = reference(c.section, results).get(0)
+    if outcome.stopped_seconds is None or first is None:
+        return []
+    return [f"not one batch was made: below {amount(first / outcome.stopped_seconds)} {unit(c.section)}"]
 
 
 def reference(section: str, results: Results) -> Mapping[int, int]:

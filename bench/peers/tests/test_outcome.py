@@ -84,7 +84,8 @@ def ran(status: int = 0, out: str = "", err: str = "", timed_out: bool = False, 
     ],
 )
 def test_failures(result: Ran, failure: str) -> None:
-    assert outcome.outcome(result, outcome.from_lines(0)) == Outcome(None, failure, 7, 8)
+    stopped = 12.4 if result.timed_out else None
+    assert outcome.outcome(result, outcome.from_lines(0)) == Outcome(None, failure, 7, 8, stopped)
 
 
 def test_output_that_is_not_understood() -> None:

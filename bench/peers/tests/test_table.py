@@ -64,6 +64,14 @@ def test_rows() -> None:
     ]
 
 
+def test_stopped_before_its_first_batch() -> None:
+    slow = contestant("slow")
+    results = {**PLAIN, slow.key: {0: Outcome(None, "stopped after 50 s", stopped_seconds=50.0)}}
+    (row,) = table.rows([slow], results)
+    assert row.failures == ["stopped after 50 s"]
+    assert row.notes == ["not one batch was made: below 2 edges/s"]
+
+
 def test_ratios_are_taken_within_rounds() -> None:
     results = {
         key(who.quarter_name()): {0: ran(10.0), 1: ran(40.0), 2: ran(9.0)},
