@@ -51,11 +51,14 @@ func newFake(t testing.TB) *fake {
 	return &fake{path: path}
 }
 
-var fakePrint = base.Fingerprint{0xab, 1: 0xcd, 15: 7}
+var (
+	fakePrint   = base.Fingerprint{0xab, 1: 0xcd, 15: 7}
+	fakeContent = base.Fingerprint{0xef, 14: 9}
+)
 
 func (f *fake) Info() engine.Info {
 	return engine.Info{
-		Path: f.path, Nodes: fakeNodes, Edges: fakeNodes, Fingerprint: fakePrint.String(), ContentID: fakePrint.String(),
+		Path: f.path, Nodes: fakeNodes, Edges: fakeNodes, Fingerprint: fakePrint.String(), ContentID: fakeContent.String(),
 		Features: &engine.TableInfo{Name: "x", Dim: fakeDim, DType: "float32"},
 		Attrs:    []engine.TableInfo{{Name: "y", DType: "int64"}},
 		Budget:   engine.Budget{Memory: 1 << 30},
@@ -130,7 +133,7 @@ func (f *fake) batch(r engine.Request, i int64) *engine.Batch {
 	}
 	lo := int(i) * r.BatchSize
 	nodes = nodes[lo:min(len(nodes), lo+r.BatchSize)]
-	b := &engine.Batch{Index: base.BatchIdx(i), Epoch: r.Epoch, Fingerprint: fakePrint, ContentID: fakePrint}
+	b := &engine.Batch{Index: base.BatchIdx(i), Epoch: r.Epoch, Fingerprint: fakePrint, ContentID: fakeContent, Generator: r.Generator}
 	b.Seeds = len(nodes)
 	b.SampledNodes, b.SampledEdges = []int64{int64(b.Seeds), 0}, []int64{int64(b.Seeds)}
 	for k, v := range nodes {
@@ -177,7 +180,7 @@ func (f *fake) expect(t testing.TB, r engine.Request) (all []string) {
 // plain is what a batch says, short: its counts and a hash of the rest. Nil and
 // empty lists are the same.
 func plain(b *engine.Batch) string {
-	all := fmt.Sprint(b.Subgraph, b.Index, b.Epoch, b.InputID, b.X, b.Attrs, b.Fingerprint, b.ContentID)
+	all := fmt.Sprint(b.Subgraph, b.Index, b.Epoch, b.InputID, b.X, b.Attrs, b.Fingerprint, b.ContentID, b.Generator)
 	return fmt.Sprintf("batch %d: %d nodes, %d edges, %x", b.Index, len(b.NID), len(b.Row), xxh3.HashString(all))
 }
 

@@ -63,7 +63,7 @@ func (s *server) query(ticket []byte) (q query, err error) {
 	if err != nil {
 		return q, err
 	}
-	if err := s.checkFingerprint(t.Fingerprint); err != nil {
+	if err := s.checkGraph(t); err != nil {
 		return q, err
 	}
 	nodes, done, err := s.nodes(t.Nodes)
@@ -88,9 +88,15 @@ func (s *server) nodes(n Nodes) (nodes []base.NodeID, done func(), err error) {
 	return nodes, func() { release(time.Now()) }, err
 }
 
-func (s *server) checkFingerprint(want string) error {
-	if got := s.info.Fingerprint; want != "" && !strings.EqualFold(want, got) {
-		return fmt.Errorf("serve: %w: %s has the fingerprint %s, the request is for %s: open the graph that the request was made for", errMismatch, s.info.Path, got, want)
+// checkGraph refuses a ticket that was made for another graph than the open one.
+func (s *server) checkGraph(t Ticket) error {
+	for _, is := range []struct{ what, got, want, remedy string }{
+		{"fingerprint", s.info.Fingerprint, t.Fingerprint, "open the graph that the request was made for"},
+		{"content_id", s.info.ContentID, t.ContentID, "nodes and edges are the same, but the edge ids or the files beside the graph (features, node attributes) differ: copy one build to every machine, with these files"},
+	} {
+		if is.want != "" && !strings.EqualFold(is.want, is.got) {
+			return fmt.Errorf("serve: %w: %s has the %s %s, the request is for %s: %s", errMismatch, s.info.Path, is.what, is.got, is.want, is.remedy)
+		}
 	}
 	return nil
 }

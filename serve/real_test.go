@@ -135,6 +135,8 @@ func TestTheEnginesRefusals(t *testing.T) {
 		{func(t *serve.Ticket) { t.Nodes.List = []base.NodeID{1 << scale} }, "OutOfRange", "1024"},
 		{func(t *serve.Ticket) { t.Count = -1 }, "InvalidArgument", "count"},
 		{func(t *serve.Ticket) { t.Fingerprint = zeros(32) }, "FailedPrecondition", zeros(32)},
+		{func(t *serve.Ticket) { t.ContentID = zeros(32) }, "FailedPrecondition", "edge ids or the files beside the graph"},
+		{func(t *serve.Ticket) { t.Generator = "pcg/1" }, "InvalidArgument", `generator is "pcg/1": this engine has philox4x32-10/1`},
 	} {
 		ticket := serve.NewTicket(5)
 		one.change(&ticket)

@@ -41,6 +41,8 @@ type Ticket struct {
 	First       int64    `json:"first"`
 	Count       int64    `json:"count"`
 	Fingerprint string   `json:"fingerprint"`
+	ContentID   string   `json:"content_id"`
+	Generator   string   `json:"generator"`
 }
 
 // Nodes is the ticket's choice of seeds: all nodes (the zero value), a list, or
@@ -186,8 +188,15 @@ func (t Ticket) check() error {
 	if _, err := parseUneven(t.Uneven); err != nil {
 		return err
 	}
-	if b, err := hex.DecodeString(t.Fingerprint); err != nil || len(b) != 0 && len(b) != len(base.Fingerprint{}) {
-		return fmt.Errorf("fingerprint is %.80q: give 32 hexadecimal digits, or none", t.Fingerprint)
+	if err := checkPrint("fingerprint", t.Fingerprint); err != nil {
+		return err
+	}
+	return checkPrint("content_id", t.ContentID)
+}
+
+func checkPrint(field, digits string) error {
+	if b, err := hex.DecodeString(digits); err != nil || len(b) != 0 && len(b) != len(base.Fingerprint{}) {
+		return fmt.Errorf("%s is %.80q: give 32 hexadecimal digits, or none", field, digits)
 	}
 	return nil
 }
@@ -215,7 +224,7 @@ func (t Ticket) request(info engine.Info, nodes []base.NodeID) engine.Request {
 	r := engine.Request{
 		Nodes: nodes, Fanouts: t.Fanouts, BatchSize: t.BatchSize,
 		Replace: t.Replace, EdgeIDs: t.EdgeIDs, Features: t.Features, Attrs: t.NodeAttrs,
-		Seed: t.Seed, Epoch: t.Epoch, Shuffle: t.Shuffle, DropLast: t.DropLast,
+		Generator: t.Generator, Seed: t.Seed, Epoch: t.Epoch, Shuffle: t.Shuffle, DropLast: t.DropLast,
 		Rank: t.Rank, WorldSize: t.WorldSize, Uneven: uneven,
 		First: t.First, Count: t.Count,
 	}
