@@ -82,7 +82,9 @@ def _compile_sampler(scratch: Path, library: Path, say: Progress) -> None:
         nice=LEAST_NICE,
     )
     library.parent.mkdir()
-    shutil.move(built, library)
+    part = library.with_suffix(".part")
+    shutil.move(built, part)
+    part.rename(library)
 
 
 def key(*texts: str) -> str:

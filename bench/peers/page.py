@@ -11,9 +11,10 @@ h1 { font-size: 1.5rem; } h2 { font-size: 1.1rem; margin: 2.2rem 0 .5rem; }
 table { border-collapse: collapse; width: 100%; }
 td, th { padding: .22rem .6rem; text-align: left; border-top: 1px solid #e4e7ee; font-weight: 400; }
 th { color: #667; font-size: .85rem; border: 0; }
+td:first-child { white-space: nowrap; }
 .n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 .remark { color: #667; font-size: .85rem; } .bad { color: #a3341f; }
-.bar { width: 22rem; } svg { display: block; }
+.bar { width: 20rem; } svg { display: block; }
 .ours { fill: #2f6f5e; } .peer { fill: #9aa6bd; } .bound { fill: #c9b46b; }
 dl { display: grid; grid-template-columns: 8rem 1fr; gap: .1rem .6rem; font-size: .9rem; }
 dt { color: #667; } dd { margin: 0; }
@@ -22,7 +23,7 @@ dt { color: #667; } dd { margin: 0; }
   .remark, th, dt { color: #98a1b3; } .bad { color: #e98a75; } .ours { fill: #5fb39b; } .peer { fill: #6c7890; }
 }
 """
-WIDTH, HEIGHT = 340, 16
+WIDTH, HEIGHT = 310, 16
 
 
 def page(found: Table) -> str:
