@@ -2,7 +2,10 @@ package bench
 
 import (
 	"os"
+	"runtime"
 	"runtime/metrics"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -21,7 +24,9 @@ type Common struct {
 	Verdict  string    `json:"verdict"`
 
 	CPUSeconds      float64 `json:"cpu_seconds"`       // of the process, in the measured part
-	CPUShare        float64 `json:"cpu_share"`         // of all CPUs that the process may use
+	CPUs            int     `json:"cpus"`              // that the process may use
+	CPUShare        float64 `json:"cpu_share"`         // of those
+	OthersCPUShare  float64 `json:"others_cpu_share"`  // of the machine's CPUs: taken by other processes, or the hypervisor
 	GCCPUShare      float64 `json:"gc_cpu_share"`      // of CPUSeconds; known as of the last collection
 	Allocs          int64   `json:"allocs"`            // on the Go heap, in the measured part
 	PeakRSSBytes    int64   `json:"peak_rss_bytes"`    // of the process, in this run
@@ -66,23 +71,44 @@ func (c *Common) expand(raw bool) {
 
 // usage is what the process has taken until one moment.
 type usage struct {
-	at     time.Time
-	cpu    time.Duration
-	gc     float64 // seconds
-	allocs uint64
+	at      time.Time
+	cpu     time.Duration
+	gc      float64 // seconds
+	allocs  uint64
+	machine float64 // seconds that all CPUs together were busy
 }
 
 func takeUsage() usage {
 	samples := []metrics.Sample{{Name: "/cpu/classes/gc/total:cpu-seconds"}, {Name: "/gc/heap/allocs:objects"}}
 	metrics.Read(samples)
-	return usage{at: time.Now(), cpu: cpuTime(syscall.RUSAGE_SELF), gc: samples[0].Value.Float64(), allocs: samples[1].Value.Uint64()}
+	return usage{at: time.Now(), cpu: cpuTime(syscall.RUSAGE_SELF), gc: samples[0].Value.Float64(), allocs: samples[1].Value.Uint64(), machine: machineBusy()}
+}
+
+// machineBusy is for how many seconds all CPUs together have done something, be it
+// for other machines on the same host; 0 where the kernel does not say.
+func machineBusy() float64 {
+	b, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return 0
+	}
+	line, _, _ := strings.Cut(string(b), "\n")
+	const ticks = 100 // a second, on every Linux that Go runs on
+	var busy float64
+	for i, word := range strings.Fields(line) { // cpu user nice system idle iowait irq softirq steal …
+		if n, err := strconv.ParseFloat(word, 64); err == nil && i < 9 && i != 4 && i != 5 {
+			busy += n / ticks
+		}
+	}
+	return busy
 }
 
 // took fills in what the measured part took, from a to b.
 func (c *Common) took(a, b usage) {
 	c.Seconds = b.at.Sub(a.at).Seconds()
 	c.CPUSeconds = (b.cpu - a.cpu).Seconds()
-	c.CPUShare = ratio(c.CPUSeconds, c.Seconds*float64(host.CPUs()))
+	c.CPUs = host.CPUs()
+	c.CPUShare = ratio(c.CPUSeconds, c.Seconds*float64(c.CPUs))
+	c.OthersCPUShare = max(0, ratio(b.machine-a.machine-c.CPUSeconds, c.Seconds*float64(runtime.NumCPU())))
 	c.GCCPUShare = min(1, ratio(b.gc-a.gc, c.CPUSeconds))
 	c.Allocs = int64(b.allocs - a.allocs)
 	c.PeakRSSBytes = peakRSS()

@@ -80,7 +80,8 @@ func (o *Option) Describe() string {
 	var p page
 	p.line("option", "%s", strings.Join(o.names(), ", "))
 	p.line("what", "%s", o.Help)
-	p.line("type", "%s, such as %s", o.Kind.Name, o.Kind.Like)
+	p.line("written", "--%s VALUE, or in a job file %s=VALUE", o.Name, o.Name)
+	p.line("type", "%s: %s", o.Kind.Name, o.Kind.Like)
 	if o.Choices != nil {
 		p.line("choices", "%s", strings.Join(o.Words(), ", "))
 	}

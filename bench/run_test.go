@@ -260,6 +260,11 @@ func TestWideSpreadWarns(t *testing.T) {
 	require.Len(t, s.Warnings, 1)
 	require.Contains(t, s.text(), "WARNING: iops differs by 50.0 %")
 	require.Same(t, fast, s.typical())
+	fast.OthersCPUShare = 0.5
+	busy := &SectionReport{Runs: []Result{fast, fast}}
+	busy.summarize()
+	require.Contains(t, busy.text(), "WARNING: other programs took up to 50.0 % of the machine")
+	fast.OthersCPUShare = 0
 	calm := &SectionReport{Runs: []Result{fast, fast}}
 	calm.summarize()
 	require.Empty(t, calm.Warnings)

@@ -119,13 +119,15 @@ func (r *SampleResult) rates() {
 // verdict says in one line what the run was waiting for.
 func (r *SampleResult) verdict() string {
 	cpu := share(r.CPUShare) + " of its CPUs"
-	if r.Info.Lanes < r.cpus() {
+	if r.Info.Lanes < r.CPUs {
 		cpu = fmt.Sprintf("%s of %d lanes' cores", share(ratio(r.CPUSeconds, r.Seconds*float64(r.Info.Lanes))), r.Info.Lanes)
 	}
-	computing := r.CPUSeconds >= busy*r.Seconds*float64(min(r.Info.Lanes, r.cpus()))
+	computing := r.CPUSeconds >= busy*r.Seconds*float64(min(r.Info.Lanes, r.CPUs))
 	switch of := r.deviceShare(); {
-	case r.Reads == 0:
+	case r.Reads == 0 && computing:
 		return "compute-bound: nothing was read; " + cpu
+	case r.Reads == 0:
+		return "waiting for a processor: nothing was read, and it had but " + cpu
 	case of >= busy:
 		return fmt.Sprintf("device-bound: %s of its IOPS for reads of %s; %s", share(of), r.meanRead(), cpu)
 	case computing && r.Device != nil:
@@ -137,11 +139,6 @@ func (r *SampleResult) verdict() string {
 	default:
 		return fmt.Sprintf("waiting for reads, with %s; what the device can do was not measured", cpu)
 	}
-}
-
-// cpus is how many CPUs the process could use.
-func (r *SampleResult) cpus() int {
-	return max(1, int(ratio(r.CPUSeconds, r.Seconds*r.CPUShare)+0.5))
 }
 
 // deviceShare is the part of the device's IOPS that the run reached.

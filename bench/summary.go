@@ -53,8 +53,23 @@ func (s *SectionReport) summarize() {
 	for _, m := range whole[0].Metrics() {
 		s.Summary = append(s.Summary, summary(m, valuesOf(m.Name, whole)))
 	}
+	s.warnOfOthers()
 	if first := s.Summary[0]; first.Spread > wide {
 		s.Warnings = append(s.Warnings, fmt.Sprintf("%s differs by %s between runs, which is too much to say anything: quiet the machine, or measure longer and more often", first.Name, share(first.Spread)))
+	}
+}
+
+// noisy is the part of the machine's CPUs from which others make figures doubtful.
+const noisy = 0.1
+
+// warnOfOthers says so where the machine had other work meanwhile.
+func (s *SectionReport) warnOfOthers() {
+	most := 0.
+	for _, r := range s.Runs {
+		most = max(most, r.common().OthersCPUShare)
+	}
+	if most > noisy {
+		s.Warnings = append(s.Warnings, fmt.Sprintf("other programs took up to %s of the machine's CPUs meanwhile: times and rates are of a busy machine", share(most)))
 	}
 }
 
