@@ -40,11 +40,12 @@
 // A batch counts from the start of its making, with the lane's scratch for it,
 // until its consumer has it; then it is the consumer's. How large batches are is
 // known only once some have been made, so the first of a request counts with its
-// worst case. A batch larger than its share is not refused, for nothing smaller
-// would serve the request: it is made alone, with no other under way, always by
-// the same lane, and Stats.Alone counts it. What is certain not to fit, because the seeds and
-// their rows alone are too large, is refused before the first read with
-// ErrOverBudget. The Go runtime, its garbage and the threads' stacks are not
+// worst case. A batch larger than its share is made alone, with no other under way,
+// always by the same lane, and Stats.Alone counts it; for a small budget must not
+// forbid the usual batches. But one that would go more than 64 MiB beyond what the
+// budget leaves for batches is refused while it is sampled (sampler.ErrTooLarge).
+// What is certain not to fit, because the seeds and their rows alone are too
+// large, is refused before the first read with ErrOverBudget. The Go runtime, its garbage and the threads' stacks are not
 // counted: allow for 64 MiB. The package never sets the runtime's memory limit; a
 // program may, and Batch.Release keeps its garbage low.
 //

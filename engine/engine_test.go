@@ -289,6 +289,28 @@ func TestBatchBeyondAllBudget(t *testing.T) {
 	require.Equal(t, int64(1), n)
 }
 
+// A batch whose size only sampling shows is refused when it would exhaust the
+// machine, and the engine goes on.
+func TestBatchThatGrowsBeyondAllBudget(t *testing.T) {
+	f := build(t, animal(t, "rmat"), true)
+	e := open(t, f.path, engine.Options{Lanes: 1, Memory: least(t, f.path, engine.Options{Lanes: 1})})
+	seeds := make([]base.NodeID, 64)
+	for i := range seeds {
+		seeds[i] = base.NodeID(i)
+	}
+	for _, fanouts := range [][]int{{100_000}, {4000, 4000}} {
+		r := engine.Request{Nodes: seeds, Fanouts: fanouts, BatchSize: len(seeds), Replace: true, EdgeIDs: true}
+		var refused error
+		for _, err := range e.Batches(context.Background(), r) {
+			refused = err
+		}
+		require.ErrorIs(t, refused, sampler.ErrTooLarge)
+		require.ErrorContains(t, refused, "smaller batch size or fanout, or a larger budget")
+	}
+	require.Less(t, e.Stats().LargestMem, int64(128<<20))
+	f.checkAll(t, e, requests(f)[0])
+}
+
 func TestCancelInEveryPhase(t *testing.T) {
 	f := build(t, animal(t, "hub"), true)
 	e := open(t, f.path, engine.Options{Memory: 16 << 20, Lanes: 2})

@@ -41,12 +41,15 @@ func (e *Engine) make(ctx context.Context, l *lane, q *query, number base.BatchI
 		s.sub.EID = s.eid
 	}
 	key := rng.BatchKey(e.graph.Superblock.Fingerprint, q.request.Seed, q.request.Epoch, keyed)
-	if err := l.sampler.Sample(ctx, key, l.seeds, q.spec, &s.sub); err != nil {
+	if err := l.sampler.Sample(ctx, key, l.seeds, e.limited(q.spec), &s.sub); err != nil {
 		return err
 	}
 	*b = Batch{Subgraph: s.sub, Index: number, Epoch: q.request.Epoch, InputID: s.ids,
 		Fingerprint: e.graph.Superblock.Fingerprint, ContentID: e.graph.Superblock.ContentID, Generator: rng.Name, home: e.sched, store: *s}
 	b.store.keepEdgeIDs()
+	if err := e.checkRows(q, b); err != nil {
+		return err
+	}
 	if err := l.gather(ctx, q, b); err != nil {
 		return err
 	}

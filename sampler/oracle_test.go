@@ -34,7 +34,7 @@ func questions(lists [][]oracle.Entry) []question {
 			for _, replace := range []bool{false, true} {
 				for _, ids := range []bool{false, true} {
 					name := fmt.Sprintf("%s, fanouts %v, replace %v, edge ids %v", q.name, fanouts, replace, ids)
-					all = append(all, question{name, q.seeds, Spec{fanouts, replace, ids}})
+					all = append(all, question{name, q.seeds, Spec{Fanouts: fanouts, Replace: replace, EdgeIDs: ids}})
 				}
 			}
 		}

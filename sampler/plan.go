@@ -35,7 +35,7 @@ func (s *Sampler) plan() error {
 			}
 		}
 	}
-	return c.fits(0)
+	return s.fits(0)
 }
 
 // planMany draws from a list that lies in several blocks and cuts the picks into
@@ -71,7 +71,7 @@ func (s *Sampler) draw(target int, degree uint64) error {
 			k = min(k, degree)
 		}
 	}
-	if err := c.fits(k); err != nil {
+	if err := s.fits(k); err != nil {
 		return err
 	}
 	copies := uint32(0)
@@ -89,12 +89,16 @@ func (s *Sampler) draw(target int, degree uint64) error {
 	return nil
 }
 
-// fits reports ErrTooLarge when the hop's items, with n picks more, outgrow the
-// 32 bits that number them.
-func (c *scratch) fits(n uint64) error {
+// fits reports ErrTooLarge when the batch, with n picks more, has more edges
+// than it may, or the hop's items outgrow the 32 bits that number them.
+func (s *Sampler) fits(n uint64) error {
 	const most = 1 << 31
-	if n < most && uint64(len(c.picks))+n < most && len(c.runs)+len(c.pieces) < most {
-		return nil
+	c, b := &s.scratch, &s.batch
+	if n >= most || uint64(len(c.picks))+n >= most || len(c.runs)+len(c.pieces) >= most {
+		return fmt.Errorf("%w: more than %d picks in one hop: use a smaller batch size or fanout", ErrTooLarge, uint64(most))
 	}
-	return fmt.Errorf("%w: more than %d picks in one hop: use a smaller batch size or fanout", ErrTooLarge, uint64(most))
+	if edges := int64(len(b.out.Row)+len(c.picks)) + int64(n); b.spec.MaxEdges > 0 && edges > b.spec.MaxEdges {
+		return fmt.Errorf("%w: at least %d edges where %d fit the memory budget: use a smaller batch size or fanout, or a larger budget", ErrTooLarge, edges, b.spec.MaxEdges)
+	}
+	return nil
 }
