@@ -83,18 +83,11 @@ func runDevice(ctx context.Context, c DeviceConfig, e env) (*DeviceResult, error
 	if err := c.Check(); err != nil {
 		return nil, err
 	}
-	mode := uring.DirectOnly
-	if c.Buffered {
-		mode = uring.Buffered
-	}
-	file, err := uring.OpenFile(c.Path, mode)
+	file, err := c.open()
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	if file.Size() < c.largest() {
-		return nil, fmt.Errorf("bench: %s holds %d bytes, less than one read of %d: name a larger file", c.Path, file.Size(), c.largest())
-	}
 	pages := pageCacheOf(c.Path)
 	lanes, series, err := runLanes(ctx, c, file, e)
 	if err != nil {
@@ -103,6 +96,22 @@ func runDevice(ctx context.Context, c DeviceConfig, e env) (*DeviceResult, error
 	r := deviceResult(c, file, lanes, ctx.Err() != nil)
 	r.PageCacheBytes, r.series = pages, series
 	return r, nil
+}
+
+// open opens the file and sees to it that the reads fit in.
+func (c DeviceConfig) open() (*uring.File, error) {
+	mode := uring.DirectOnly
+	if c.Buffered {
+		mode = uring.Buffered
+	}
+	file, err := uring.OpenFile(c.Path, mode)
+	if err != nil {
+		return nil, err
+	}
+	if file.Size() < c.largest() {
+		return nil, errors.Join(fmt.Errorf("bench: %s holds %d bytes, less than one read of %d: name a larger file", c.Path, file.Size(), c.largest()), file.Close())
+	}
+	return file, nil
 }
 
 // runLanes runs the lanes to their end; the first error is everybody's.

@@ -135,21 +135,45 @@ func TestTurns(t *testing.T) {
 // TestInterrupted: what was measured until an interrupt is reported, and marked.
 func TestInterrupted(t *testing.T) {
 	in := tiny(t)
-	for workload, options := range map[string]string{
-		"device": "target=" + in.graph + " runtime=1h ramp=0",
-		"sample": "target=" + in.graph + " batches=1000000000 ramp=0 batch-size=16 memory=16MiB",
+	x := filepath.Join(in.dir, "x.npy")
+	for _, c := range []struct {
+		workload, options string
+		measured          bool // something comes of a part of a run
+	}{
+		{"device", "target=" + in.graph + " runtime=1h ramp=0", true},
+		{"device", "target=" + in.graph + " runtime=1ms ramp=0 sweep sweep-sizes=4k,8k sweep-depths=1,2,3,4,5,6,7,8", true},
+		{"sample", "target=" + in.graph + " batches=1000000000 ramp=0 batch-size=16 memory=16MiB", true},
+		{"serve", "target=" + in.graph + " batches=1000000000 ramp=0 batch-size=16 memory=16MiB clients=2", true},
+		{"features", "target=" + x + " rows=1024 dim=16 gather=100 batches=1000000000 ramp=0 memory=16MiB", true},
+		{"cache", "target=" + in.graph + " batches=1000000000 ramp=0 batch-size=16 memory=16MiB", false},
+		{"build", "target=" + in.edges, false},
 	} {
-		ctx, cancel := context.WithCancel(t.Context())
-		s := settingsOf(t, workload, options+" status-interval=1ms repeat=2")
-		d, err := Run(ctx, []Section{{workload, s}}, Hooks{Status: func(string, Status) { cancel() }})
-		cancel()
-		require.NoError(t, err, workload)
-		require.True(t, d.CutShort, workload)
-		require.True(t, d.single().common().CutShort, workload)
-		require.Positive(t, d.single().common().Seconds, workload)
-		require.Positive(t, d.single().Metrics()[0].Value, workload)
-		require.Contains(t, d.Text(), "CUT SHORT", workload)
+		t.Run(c.workload, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			s := settingsOf(t, c.workload, strings.ReplaceAll(c.options, " sweep ", " sweep=1 ")+" status-interval=1ms repeat=2")
+			h := Hooks{Status: func(string, Status) { cancel() }}
+			if !c.measured || s.on("sweep") {
+				h.Progress = func(string, int64, int64) { cancel() }
+			}
+			d, err := Run(ctx, []Section{{c.workload, s}}, h)
+			require.NoError(t, err)
+			require.True(t, d.CutShort)
+			require.NotNil(t, d.single())
+			require.True(t, d.single().common().CutShort)
+			require.Contains(t, d.Text(), "CUT SHORT")
+			require.NotContains(t, d.Text(), "NaN")
+			if c.measured {
+				require.Positive(t, d.single().common().Seconds)
+				require.Positive(t, d.single().Metrics()[0].Value)
+			}
+			_, err = d.HTML()
+			require.NoError(t, err)
+		})
 	}
+	left, err := filepath.Glob(filepath.Join(in.dir, "*bench*"))
+	require.NoError(t, err)
+	require.Empty(t, left, "temporary files")
 }
 
 // TestSameSeedSameCounts: with one lane and a policy that decides in order, two

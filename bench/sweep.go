@@ -64,6 +64,11 @@ type SweepCell struct {
 // Sweep measures the reads of every size at every depth. When ctx ends early the
 // result holds the cells that were measured in full.
 func Sweep(ctx context.Context, c SweepConfig, h Hooks) (*SweepResult, error) {
+	file, err := c.cell(slices.Max(c.Sizes), 1).open() // rather now than after minutes
+	if err != nil {
+		return nil, err
+	}
+	file.Close()
 	r := &SweepResult{Lanes: c.Device.Lanes}
 	from := takeUsage()
 	total := int64(len(c.Sizes) * len(c.Depths))
