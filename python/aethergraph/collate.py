@@ -21,6 +21,8 @@ import torch.utils.dlpack
 from torch import Tensor
 from torch_geometric.data import Data
 
+from aethergraph.request import SAME_EVERYWHERE
+
 Row = dict[str, Any]  # tensors of one dimension for lists, Python values for the others
 Counts = list[int]
 
@@ -47,6 +49,7 @@ def collate_to_pyg(batch: Any, *, copy: bool = False) -> Data:
             num_sampled_nodes, num_sampled_edges: lists of int, per hop, the first begins with the seeds.
             batch_index, epoch: int, which mini-batch this is; lists of int for a union.
             fingerprint, content_id: str, of the graph.
+            generator: str, of the draws, with its version.
             and a tensor for each node attribute, such as y: (n,), or (n, d) when it has d columns.
 
     Raises:
@@ -189,11 +192,13 @@ def _union(rows: list[Row]) -> Row:
 
 
 def _check_same_graph(rows: list[Row]) -> None:
-    graphs = {row.get("fingerprint") for row in rows}
-    if len(graphs) > 1:
-        raise ValueError(
-            f"collate_to_pyg: mini-batches of different graphs cannot be united: {sorted(map(str, graphs))}"
-        )
+    for name, what in SAME_EVERYWHERE.items():
+        found = {row.get(name) for row in rows}
+        if len(found) > 1:
+            raise ValueError(
+                f"collate_to_pyg: mini-batches of different graphs cannot be united: they differ in {name} ({what}): "
+                f"{sorted(map(str, found))}"
+            )
 
 
 def _per_node(row: Row) -> list[str]:

@@ -11,8 +11,8 @@ been idle for a while.
 
 Invariants:
   1. A socket file is removed, and an engine started, only by the holder of the lock, after a connection was refused.
-  2. Names hash device, inode, size and time of the files: a rebuilt graph gets a new engine, and names stay far below
-     the 107 bytes that a socket's path may have.
+  2. Names hash device, inode, size and time of the files, and how they are read: a rebuilt graph gets a new engine,
+     and names stay far below the 107 bytes that a socket's path may have.
 """
 
 import contextlib
@@ -39,6 +39,7 @@ COMMAND = "aether-ooc"
 IDLE_TIMEOUT_S = 60.0
 START_TIMEOUT_S = 600.0  # an index of gigabytes may have to be read first
 SOCKET_PATH_MAX = 107
+FEATURES_DTYPE = "bf16"  # the one that has to be said
 
 _LOG_TAIL_BYTES = 4096
 
@@ -50,6 +51,7 @@ class EngineSpec:
     Attributes:
         graph_path: the graph, absolute.
         features_path: a feature file other than the one that was built with the graph, absolute.
+        features_dtype: "bf16" where the 16-bit words of that file are bfloat16, which .npy has no name for.
         memory: the budget in bytes, if this engine is the one that gets started; None leaves it to the engine, which
             takes a quarter of what the machine or control group allows.
     """
@@ -57,23 +59,30 @@ class EngineSpec:
     graph_path: str
     features_path: str | None = None
     memory: int | None = None
+    features_dtype: str | None = None
 
     def identity(self) -> str:
-        """What the files are, 16 hex digits. Raises FileNotFoundError."""
+        """What the files are, and how they are read, 16 hex digits. Raises FileNotFoundError."""
         paths = [self.graph_path] if self.features_path is None else [self.graph_path, self.features_path]
-        return hashlib.sha256("\n".join(map(_identity, paths)).encode()).hexdigest()[:16]
+        words = [*map(_identity, paths), *([self.features_dtype] if self.features_dtype else [])]
+        return hashlib.sha256("\n".join(words).encode()).hexdigest()[:16]
 
 
 def spec(
     graph_path: str | os.PathLike[str],
     features_path: str | os.PathLike[str] | None = None,
     memory: int | None = None,
+    features_dtype: str | None = None,
 ) -> EngineSpec:
     """An EngineSpec from what a user gives. Raises FileNotFoundError for a file that is not there, and ValueError."""
     if memory is not None and memory <= 0:
         raise ValueError(f"memory: {memory} is no budget: give a number of bytes, such as 2 << 30, or None")
+    if features_dtype not in (None, FEATURES_DTYPE):
+        raise ValueError(f'features_dtype: {features_dtype!r} is not "{FEATURES_DTYPE}": .npy names every other itself')
+    if features_dtype is not None and features_path is None:
+        raise ValueError("features_dtype: it says how to read features_path: give that too")
     features = None if features_path is None else str(Path(features_path).absolute())
-    wanted = EngineSpec(str(Path(graph_path).absolute()), features, memory)
+    wanted = EngineSpec(str(Path(graph_path).absolute()), features, memory, features_dtype)
     wanted.identity()
     return wanted
 
@@ -205,6 +214,8 @@ def _arguments(wanted: EngineSpec, at: Endpoint) -> list[str]:
         arguments += ["--memory", str(wanted.memory)]
     if wanted.features_path is not None:
         arguments += ["--features", wanted.features_path]
+    if wanted.features_dtype is not None:
+        arguments += ["--dtype", wanted.features_dtype]
     return arguments
 
 

@@ -14,7 +14,7 @@ class CorruptGraphError(AetherGraphError):
 
 
 class GraphMismatchError(AetherGraphError):
-    """The graph is another one than the one that the request was made for (their fingerprints differ)."""
+    """The graph is another than the one that the request was made for: their fingerprints or content ids differ."""
 
 
 class EngineError(AetherGraphError):

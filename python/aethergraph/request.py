@@ -13,6 +13,13 @@ MAX_HOPS = 255
 
 Uneven = Literal["wrap", "drop", "ragged"]
 
+# What all mini-batches of a training have in common, and what differs where these do.
+SAME_EVERYWHERE = {
+    "fingerprint": "nodes or edges",
+    "content_id": "edge ids, or the features and attributes beside the graph",
+    "generator": "how the release of the engine draws",
+}
+
 
 @dataclass(frozen=True)
 class Request:
@@ -23,7 +30,8 @@ class Request:
         batch_size: seeds per mini-batch; the last may have fewer.
         seeds: the nodes that the epoch starts from.
         first, count: a range of this rank's batches; count 0 goes to the end.
-        fingerprint: of the graph that is meant; another one is refused.
+        fingerprint, content_id: of the graph that is meant; another one is refused.
+        generator: that draws; an engine with another one refuses.
     """
 
     fanouts: tuple[int, ...]
@@ -43,12 +51,18 @@ class Request:
     first: int = 0
     count: int = 0
     fingerprint: str = ""
+    content_id: str = ""
+    generator: str = ""
 
     def ticket(self) -> bytes:
         """The request as the server reads it."""
         fields = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "seeds"}
         nodes: Any = "all" if self.seeds is None else {"upload": self.seeds.digest}
         return json.dumps({"version": PROTOCOL_VERSION, **fields, "nodes": nodes}).encode()
+
+    def of(self, info: dict[str, Any]) -> Self:
+        """The same request, of the graph and the generator that an engine says it has: for no others."""
+        return self.at(**{name: info[name] for name in SAME_EVERYWHERE})
 
     def at(self, **changes: Any) -> Self:
         """The same request but for these fields."""

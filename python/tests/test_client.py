@@ -36,7 +36,7 @@ def rows(client: Client, request: Request) -> list[dict[str, Any]]:
 def check(graph: Graph, request: Request, **want: Any) -> None:
     client = graph.client()
     info = client.info()
-    got = rows(client, request.at(fingerprint=info["fingerprint"]))
+    got = rows(client, request.of(info))
     wanted = expected(graph, info["fingerprint"], request.fanouts, request.batch_size, **want)
     assert len(got) == len(wanted) == client.num_batches(request)
     for row, batch in zip(got, wanted, strict=True):
@@ -110,6 +110,25 @@ def test_other_features(graph: Graph, tmp_path: Path) -> None:
     assert (data.x.numpy() == x[data.n_id.numpy()]).all()
 
 
+def test_other_features_that_are_bfloat16(small: Graph, tmp_path: Path) -> None:
+    x = torch.randn(small.nodes, 3).bfloat16()
+    path = tmp_path / "bits.npy"
+    np.save(path, x.view(torch.int16).numpy())
+    clients = {dtype: small.client(features_path=path, features_dtype=dtype) for dtype in (None, "bf16")}
+    assert len({client.info()["pid"] for client in clients.values()}) == 2
+    for dtype, want in {None: x.view(torch.int16), "bf16": x}.items():
+        with clients[dtype].stream(Request((2,), 50)) as stream:
+            data = collate_to_pyg(next(stream))
+        assert data.x.dtype == want.dtype
+        assert torch.equal(data.x, want[data.n_id])
+
+
+@pytest.mark.parametrize(("path", "dtype"), [("x.npy", "float16"), (None, "bf16")])
+def test_refuses_a_dtype_of_features(small: Graph, path: str | None, dtype: str) -> None:
+    with pytest.raises(ValueError, match="features_dtype"):
+        small.client(features_path=path, features_dtype=dtype)
+
+
 def test_a_long_list_is_sent_once(graph: Graph) -> None:
     client = graph.client()
     before = client.stats()["server"]["uploads"]
@@ -128,7 +147,9 @@ def test_a_long_list_is_sent_once(graph: Graph) -> None:
         (Request((1,), node_attrs=("zz",)), ValueError, "zz"),
         (Request((1,), seeds=seeds.from_ids(np.array([600]))), IndexError, "600"),
         (Request((1,), seeds=seeds.from_ids(np.array([-1]))), IndexError, "-1"),
-        (Request((1,), fingerprint="0" * 32), GraphMismatchError, "0{32}"),
+        (Request((1,), fingerprint="0" * 32), GraphMismatchError, "fingerprint.*0{32}"),
+        (Request((1,), content_id="0" * 32), GraphMismatchError, "content_id.*0{32}.*files beside the graph"),
+        (Request((1,), generator="pcg/1"), ValueError, "generator.*pcg/1.*philox4x32-10/1"),
     ],
 )
 def test_refuses(graph: Graph, request_: Request, error: type[Exception], words: str) -> None:

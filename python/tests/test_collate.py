@@ -199,6 +199,8 @@ def minimal(x: pa.Array | None = None, dim: int = 0, **more: pa.Array) -> pa.Rec
         "batch_index": pa.array([0]),
         "epoch": pa.array([0]),
         "fingerprint": pa.array([FINGERPRINT]),
+        "content_id": pa.array([FINGERPRINT]),
+        "generator": pa.array(["philox4x32-10/1"]),
     }
     if x is not None:
         columns |= {"x": x, "x_dim": pa.array([dim]), "x_dtype": pa.array(["float32"])}
@@ -208,6 +210,7 @@ def minimal(x: pa.Array | None = None, dim: int = 0, **more: pa.Array) -> pa.Rec
 def test_without_features_edges_and_edge_ids() -> None:
     data = collate_to_pyg(minimal())
     assert data.x is None
+    assert (data.fingerprint, data.content_id, data.generator) == (FINGERPRINT, FINGERPRINT, "philox4x32-10/1")
     assert "e_id" not in data
     assert data.edge_index.shape == (2, 0)
     assert data.edge_index.dtype == torch.int64
@@ -289,12 +292,13 @@ def test_warns_of_a_union_once(table: pa.Table, monkeypatch: pytest.MonkeyPatch)
         ({}, ValueError, "no rows"),
         (minimal().drop_columns(["n_id"]), ValueError, "'n_id' is missing"),
         ([1, 2], TypeError, "not a list"),
-        (
-            pa.Table.from_batches(
-                [minimal(), minimal().set_column(8, "fingerprint", pa.array(["ab" * 16]))],
-            ),
-            ValueError,
-            "different graphs",
+        *(
+            (
+                pa.Table.from_batches([minimal(), minimal(**{name: pa.array(["ab" * 16])})]),
+                ValueError,
+                f"different graphs.*{name}",
+            )
+            for name in ("fingerprint", "content_id", "generator")
         ),
     ],
 )

@@ -112,8 +112,8 @@ def test_gives_the_oracles_batches(client: flight.FlightClient, graph: Graph, fi
         batch.validate(full=True)
         (row,) = batch.to_pylist()
         assert_row(graph, row, one)
-        assert row["fingerprint"] == info(client)["fingerprint"]
-        assert row["content_id"] == info(client)["content_id"]
+        for name in ("fingerprint", "content_id", "generator"):
+            assert row[name] == info(client)[name]
         for name, values in {"x": graph.x, **graph.attrs}.items():
             assert values is not None
             rows = np.asarray(values[row["n_id"]])
@@ -194,6 +194,8 @@ def test_uploads(client: flight.FlightClient, graph: Graph) -> None:
         (ticket([5], nodes=[-1]), "out-of-range", "-1"),
         (ticket([5], nodes=[600]), "out-of-range", "0 … 599"),
         (ticket([5], fingerprint="0" * 32), "precondition failed", "fingerprint"),
+        (ticket([5], content_id="0" * 32), "precondition failed", "content_id"),
+        (ticket([5], generator="pcg/1"), "invalid argument", "generator"),
     ],
 )
 def test_refusals(client: flight.FlightClient, asked: bytes, kind: str, words: str) -> None:

@@ -22,6 +22,7 @@ from torch_geometric.data import Data
 
 from aethergraph import CorruptGraphError, GraphMismatchError, engine
 from aethergraph.ray import AetherGraphDatasource, SamplingDataset, collate_to_pyg, create_sampling_dataset, ranks
+from aethergraph.request import Request
 
 pytestmark = pytest.mark.usefixtures("cluster")
 
@@ -295,17 +296,20 @@ def test_workers_refuse_to_mix_graphs(graph: Graph, tmp_path: Path) -> None:
     store = dist.HashStore()
     dist.init_process_group("gloo", store=store, rank=0, world_size=1)
     try:
-        ranks.check_same_graph("graph.bin", "aa", 0)
-        ranks.check_same_graph("graph.bin", "aa", 1)
-        ranks.check_same_graph("other.bin", "bb", 1)
-        with pytest.raises(GraphMismatchError, match=r"aa.*copy the same file"):
-            ranks.check_same_graph("graph.bin", "bb", 1)
+        mine = Request((1,), fingerprint="aa", content_id="cc", generator="philox4x32-10/1")
+        ranks.check_same_graph("graph.bin", mine)
+        ranks.check_same_graph("graph.bin", mine.at(rank=1, world_size=2))
+        ranks.check_same_graph("other.bin", mine.at(fingerprint="bb"))
+        for name in ("fingerprint", "content_id", "generator"):
+            with pytest.raises(GraphMismatchError, match=f"{name} bb.*{getattr(mine, name)}.*copy the same graph"):
+                ranks.check_same_graph("graph.bin", mine.at(**{name: "bb"}))
     finally:
         dist.destroy_process_group()
     dataset = create_sampling_dataset(build(tmp_path, [0], [1], 5).path, [1])
-    build(tmp_path, [0], [2], 5)  # as if another node had another file
-    with pytest.raises(GraphMismatchError):
-        pyarrow(pickle.loads(pickle.dumps(dataset.streaming_split(1)[0])))
+    for another in ({"dst": [2]}, {"dst": [1], "x": np.zeros((5, 1))}):  # as if another node had other files
+        build(tmp_path, [0], nodes=5, **another)
+        with pytest.raises(GraphMismatchError):
+            pyarrow(pickle.loads(pickle.dumps(dataset.streaming_split(1)[0])))
 
 
 # ── inputs ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -369,6 +373,7 @@ def test_small_graphs(tmp_path: Path) -> None:
         ({"node_attrs": ["nothing"]}, ValueError, "nothing"),
         ({"graph_path": "nowhere.bin"}, FileNotFoundError, "nowhere.bin"),
         ({"features_path": "nowhere.npy"}, FileNotFoundError, "nowhere.npy"),
+        ({"features_dtype": "bf16"}, ValueError, "features_dtype"),
     ],
 )
 def test_refuses(graph: Graph, arguments: dict[str, Any], error: type[Exception], words: str) -> None:

@@ -31,8 +31,12 @@ def test_ticket_is_what_the_protocol_says() -> None:
         "first": 5,
         "count": 0,
         "fingerprint": "",
+        "content_id": "",
+        "generator": "",
     }
     assert json.loads(Request((1,)).ticket())["nodes"] == "all"
+    info = {"fingerprint": "ab" * 16, "content_id": "cd" * 16, "generator": "philox4x32-10/1"}
+    assert json.loads(Request((1,)).of({"nodes": 5, **info}).ticket()).items() >= info.items()
 
 
 @pytest.mark.parametrize(

@@ -102,6 +102,7 @@ def create_sampling_dataset(
     world_size: int | None = None,
     uneven: Uneven | None = None,
     memory: int | None = None,
+    features_dtype: str | None = None,
 ) -> SamplingDataset:
     """Makes a dataset of mini-batches, sampled around the input nodes of a graph.
 
@@ -129,6 +130,7 @@ def create_sampling_dataset(
             leaves the rest out, "ragged" gives ranks different numbers (for evaluation).
         memory: bytes that the engine may hold, if it is started by this call; else a quarter of what the machine or
             control group allows.
+        features_dtype: "bf16" where the 16-bit words of features_path are bfloat16, which .npy has no name for.
 
     Raises:
         ValueError: an argument that makes no sense; the message names it.
@@ -158,6 +160,7 @@ def create_sampling_dataset(
         world_size=world_size,
         uneven=uneven,
         memory=memory,
+        features_dtype=features_dtype,
     )
     return _read(source, readers)
 

@@ -50,6 +50,7 @@ class AetherGraphDatasource(Datasource):
         world_size: int | None = None,
         uneven: Uneven | None = None,
         memory: int | None = None,
+        features_dtype: str | None = None,
     ) -> None:
         """Finds or starts the engine, and checks the request with it. For the arguments see create_sampling_dataset."""
         super().__init__()
@@ -72,11 +73,11 @@ class AetherGraphDatasource(Datasource):
         self._uneven_given = uneven is not None
         graph_path = ranks.path_as_on_driver(graph_path)
         features_path = features_path and ranks.path_as_on_driver(features_path)
-        self._client = Client(engine.spec(graph_path, features_path, memory))
+        self._client = Client(engine.spec(graph_path, features_path, memory, features_dtype))
         info = self._client.info()
         self._client.check_memory(info)
         nodes = seeds.from_user(input_nodes, info["nodes"])
-        self._request = request.at(seeds=nodes, fingerprint=info["fingerprint"])
+        self._request = request.at(seeds=nodes).of(info)
         self._epochs = EpochCounter(request.epoch)
         self._epoch_batches = self._client.num_batches(self._request.at(rank=0, world_size=1))
         self._head: int | None = None
@@ -102,7 +103,7 @@ class AetherGraphDatasource(Datasource):
     def stream(self) -> ResumingStream:
         """This rank's batches of the next epoch, straight from the engine."""
         request = self._ranked()
-        ranks.check_same_graph(self._client.spec.graph_path, request.fingerprint, request.rank)
+        ranks.check_same_graph(self._client.spec.graph_path, request)
         return self._client.stream(request.at(epoch=self._epochs.take(), count=self.num_batches()))
 
     def shard(self, index: int, shards: int, *, equal: bool) -> Self:

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from aethergraph.errors import GraphMismatchError
+from aethergraph.request import SAME_EVERYWHERE, Request
 
 
 def resolve(rank: int | None, world_size: int | None) -> tuple[int, int]:
@@ -45,21 +46,23 @@ def check_given(rank: int | None, world_size: int | None) -> None:
         raise ValueError("rank, world_size: give both, or neither to have them found out")
 
 
-def check_same_graph(graph_path: str, fingerprint: str, rank: int) -> None:
-    """Raises GraphMismatchError when another worker of the process group opened another graph at the path.
+def check_same_graph(graph_path: str, request: Request) -> None:
+    """Raises GraphMismatchError when another worker of the process group has another graph at the path.
 
-    The first to come leaves its fingerprint in the group's store; nobody waits for anybody.
+    The first to come leaves what its graph is in the group's store; nobody waits for anybody.
     """
     distributed = sys.modules.get("torch.distributed")
     if distributed is None or not (distributed.is_available() and distributed.is_initialized()):
         return
     store = distributed.distributed_c10d._get_default_store()
-    first = store.compare_set(f"aethergraph/{graph_path}", "", fingerprint).decode()
-    if first != fingerprint:
-        raise GraphMismatchError(
-            f"{graph_path} on rank {rank} has fingerprint {fingerprint}, on another rank {first}: "
-            "copy the same file to every machine"
-        )
+    for name, what in SAME_EVERYWHERE.items():
+        mine = getattr(request, name)
+        first = store.compare_set(f"aethergraph/{name}/{graph_path}", "", mine).decode()
+        if first != mine:
+            raise GraphMismatchError(
+                f"{graph_path} on rank {request.rank} has {name} {mine}, on another rank {first} ({what}): "
+                "copy the same graph, with the files beside it, to every machine, and install the same release there"
+            )
 
 
 def _of_torchrun() -> tuple[int, int] | None:
