@@ -265,6 +265,7 @@ def test_sigterm_lets_a_running_stream_end(graph: Graph) -> None:
         reader.read_chunk()
         server.process.send_signal(signal.SIGTERM)
         assert sum(1 for _ in reader) == graph.nodes - 1
+    server.process.wait(timeout=30)  # a second SIGTERM would end it at once
     assert server.end() == 0
 
 
