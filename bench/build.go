@@ -22,24 +22,8 @@ unless --page-cache keep is given.`,
   aether-ooc bench build edges.npy --dir /mnt/nvme --repeat 3 --json`,
 	prepare: func(s *Settings) (runner, error) {
 		c := BuildConfig{Ingest: ingest.Config{Input: s.text("target"), Memory: s.int64("memory"), Workers: s.int("workers"), Undirected: s.on("undirected")}, Dir: s.text("dir")}
-		return buildRunner{s, c}, nil
+		return func(ctx context.Context, e env) (Result, error) { return result(Build(ctx, c, e.Hooks)) }, nil
 	},
-}
-
-type buildRunner struct {
-	settings *Settings
-	config   BuildConfig
-}
-
-func (r buildRunner) run(ctx context.Context, e env) (Result, error) {
-	if r.settings.text("page-cache") == "drop" {
-		dropPages(r.config.Ingest.Input)
-	}
-	res, err := Build(ctx, r.config, e.Hooks)
-	if err != nil {
-		return nil, err
-	}
-	return res, nil
 }
 
 // BuildConfig says what to build.

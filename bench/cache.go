@@ -26,23 +26,11 @@ time to decide than it would have.`,
 		if err != nil {
 			return nil, err
 		}
-		return cacheRunner{s, c}, c.Check()
+		return func(ctx context.Context, e env) (Result, error) {
+			c.Options.Log = e.Log
+			return result(Cache(ctx, c, e.Hooks))
+		}, c.Check()
 	},
-}
-
-type cacheRunner struct {
-	settings *Settings
-	config   SampleConfig
-}
-
-func (r cacheRunner) run(ctx context.Context, e env) (Result, error) {
-	preparePages(r.settings)
-	r.config.Options.Log = e.Log
-	res, err := Cache(ctx, r.config, e.Hooks)
-	if err != nil {
-		return nil, err
-	}
-	return res, nil
 }
 
 // CacheResult is what was measured.

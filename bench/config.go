@@ -50,9 +50,12 @@ func maskFits(path string, list npy.NodeList, i engine.Info) error {
 	return optionf("input-nodes: %s is a mask over %d nodes, the graph has %d: give one value per node, or the list of ids", path, list.Len, i.Nodes)
 }
 
-// preparePages brings the page cache into the state that a buffered run asks for.
+// preparePages brings the page cache into the state that a run asks for. What
+// reads past it can do without.
 func preparePages(s *Settings) {
-	if s.on("buffered") && s.text("page-cache") == "drop" {
+	_, err := s.option("buffered")
+	through := err != nil || s.on("buffered")
+	if through && s.text("page-cache") == "drop" {
 		dropPages(s.text("target"))
 	}
 }

@@ -21,14 +21,24 @@ Nothing else is written. Reads go past the page cache unless --buffered is given
 	prepare: func(s *Settings) (runner, error) {
 		c := deviceConfig(s)
 		if s.on("sweep") {
-			sweep := SweepConfig{Device: c, Sizes: value[[]int64](s, "sweep-sizes"), Depths: value[[]int64](s, "sweep-depths"), Profile: s.text("profile")}
-			return sweepRunner{s, sweep}, sweep.Check()
+			return prepareSweep(s, c)
 		}
 		if s.text("profile") != "" {
 			return nil, optionf("profile: a device profile comes of a sweep: add sweep")
 		}
-		return deviceRunner{s, c}, c.Check()
+		return func(ctx context.Context, e env) (Result, error) {
+			c.Log = e.Log
+			return result(runDevice(ctx, c, e))
+		}, c.Check()
 	},
+}
+
+func prepareSweep(s *Settings, d DeviceConfig) (runner, error) {
+	c := SweepConfig{Device: d, Sizes: value[[]int64](s, "sweep-sizes"), Depths: value[[]int64](s, "sweep-depths"), Profile: s.text("profile")}
+	return func(ctx context.Context, e env) (Result, error) {
+		c.Device.Log = e.Log
+		return result(Sweep(ctx, c, e.Hooks))
+	}, c.Check()
 }
 
 func deviceConfig(s *Settings) DeviceConfig {
@@ -37,34 +47,4 @@ func deviceConfig(s *Settings) DeviceConfig {
 		Depth: s.int("depth"), Lanes: s.int("lanes"), Backend: s.text("io"), Buffered: s.on("buffered"), Plain: s.text("buffers") == "plain",
 		Ramp: s.duration("ramp"), Runtime: s.duration("runtime"), Seed: s.uint64("randseed"),
 	}
-}
-
-type deviceRunner struct {
-	settings *Settings
-	config   DeviceConfig
-}
-
-func (r deviceRunner) run(ctx context.Context, e env) (Result, error) {
-	preparePages(r.settings)
-	r.config.Log = e.Log
-	res, err := runDevice(ctx, r.config, e)
-	if err != nil {
-		return nil, err
-	}
-	return res, nil
-}
-
-type sweepRunner struct {
-	settings *Settings
-	config   SweepConfig
-}
-
-func (r sweepRunner) run(ctx context.Context, e env) (Result, error) {
-	preparePages(r.settings)
-	r.config.Device.Log = e.Log
-	res, err := Sweep(ctx, r.config, e.Hooks)
-	if err != nil {
-		return nil, err
-	}
-	return res, nil
 }

@@ -25,7 +25,10 @@ values of --dtype a row.`,
 		if err != nil {
 			return nil, err
 		}
-		return featuresRunner{s, c}, c.IDs.Check()
+		return func(ctx context.Context, e env) (Result, error) {
+			c.Options.Log = e.Log
+			return result(runFeatures(ctx, c, e))
+		}, c.IDs.Check()
 	},
 }
 
@@ -61,19 +64,4 @@ func featuresOptions(s *Settings) engine.Options {
 		o.Policy = blockcache.PolicyRistretto
 	}
 	return o
-}
-
-type featuresRunner struct {
-	settings *Settings
-	config   FeaturesConfig
-}
-
-func (r featuresRunner) run(ctx context.Context, e env) (Result, error) {
-	preparePages(r.settings)
-	r.config.Options.Log = e.Log
-	res, err := runFeatures(ctx, r.config, e)
-	if err != nil {
-		return nil, err
-	}
-	return res, nil
 }

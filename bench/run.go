@@ -64,13 +64,14 @@ func Run(ctx context.Context, sections []Section, h Hooks) (*Document, error) {
 func (p prepared) once(ctx context.Context, h Hooks) (Result, error) {
 	debug.FreeOSMemory()
 	resetPeakRSS()
+	preparePages(p.Settings)
 	e := env{Hooks: h, every: p.Settings.duration("status-interval"), say: func(s Status) {
 		if h.Status != nil {
 			h.Status(p.Name, s)
 		}
 	}}
 	started := time.Now()
-	r, err := p.runner.run(ctx, e)
+	r, err := p.runner(ctx, e)
 	if err != nil {
 		return nil, err
 	}

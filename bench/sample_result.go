@@ -219,7 +219,7 @@ func hopText(hops []Hop) string {
 }
 
 func (r *SampleResult) charts() []chart {
-	hops := chart{Title: "Edges and new nodes of each hop", X: "hop", Y: "measured batches, together"}
+	hops := chart{Title: "Edges and new nodes of each hop", X: "hop", Y: "in all batches"}
 	var edges, nodes []float64
 	for i, h := range r.Hops {
 		hops.Names = append(hops.Names, fmt.Sprint(i+1))

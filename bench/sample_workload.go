@@ -19,7 +19,10 @@ the adjacency in the cache as far as it fits; the report says which.`,
 		if err != nil {
 			return nil, err
 		}
-		return sampleRunner{s, c}, c.Check()
+		return func(ctx context.Context, e env) (Result, error) {
+			c.Options.Log = e.Log
+			return result(runSample(ctx, c, e))
+		}, c.Check()
 	},
 }
 
@@ -29,19 +32,4 @@ func sampleConfig(s *Settings) (SampleConfig, error) {
 		Graph: s.text("target"), Options: engineOptions(s), Request: request, Accept: accept, Batches: s.int64("batches"), Ramp: s.int64("ramp"),
 		Runtime: s.duration("runtime"), Preload: s.on("preload"), Calibrate: s.duration("calibrate"),
 	}, err
-}
-
-type sampleRunner struct {
-	settings *Settings
-	config   SampleConfig
-}
-
-func (r sampleRunner) run(ctx context.Context, e env) (Result, error) {
-	preparePages(r.settings)
-	r.config.Options.Log = e.Log
-	res, err := runSample(ctx, r.config, e)
-	if err != nil {
-		return nil, err
-	}
-	return res, nil
 }

@@ -16,21 +16,9 @@ share its CPUs and memory.`,
 			Graph: s.text("target"), Options: engineOptions(s), Request: request, Accept: accept, Clients: s.int("clients"),
 			Batches: s.int64("batches"), Ramp: s.int64("ramp"), Runtime: s.duration("runtime"),
 		}
-		return serveRunner{s, c}, err
+		return func(ctx context.Context, e env) (Result, error) {
+			c.Options.Log = e.Log
+			return result(runServe(ctx, c, e))
+		}, err
 	},
-}
-
-type serveRunner struct {
-	settings *Settings
-	config   ServeConfig
-}
-
-func (r serveRunner) run(ctx context.Context, e env) (Result, error) {
-	preparePages(r.settings)
-	r.config.Options.Log = e.Log
-	res, err := runServe(ctx, r.config, e)
-	if err != nil {
-		return nil, err
-	}
-	return res, nil
 }

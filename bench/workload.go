@@ -22,8 +22,14 @@ type Workload struct {
 }
 
 // runner is one configured run.
-type runner interface {
-	run(ctx context.Context, e env) (Result, error)
+type runner func(ctx context.Context, e env) (Result, error)
+
+// result is a run's outcome as a runner gives it: no Result with an error.
+func result[R Result](r R, err error) (Result, error) {
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
 }
 
 // env is what surrounds one run: the program's hooks, and where to say how it

@@ -201,9 +201,6 @@ func measure(c *cobra.Command, sections []bench.Section, out benchOutput) error 
 	if err := out.check(); err != nil {
 		return err
 	}
-	if err := bench.Check(sections); err != nil {
-		return markedBench(err)
-	}
 	bar := newProgress(c, "it")
 	d, err := bench.Run(c.Context(), sections, bench.Hooks{
 		Log: newLogger(c), Opened: limitHeap, Progress: bar.step,
