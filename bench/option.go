@@ -31,10 +31,14 @@ func (o *Option) names() []string { return append([]string{o.Name}, o.Alias...) 
 
 // Usage is the line that --help shows.
 func (o *Option) Usage() string {
-	if o.Auto != "" {
-		return o.Help + " (default " + o.Auto + ")"
+	text := o.Help
+	if o.Choices != nil {
+		text += ": " + strings.Join(o.Words(), ", ")
 	}
-	return o.Help
+	if o.Auto != "" {
+		text += " (default " + o.Auto + ")"
+	}
+	return text
 }
 
 // parse turns a word into the option's value.

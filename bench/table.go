@@ -59,7 +59,7 @@ var table = []Option{
 
 	{Name: "calibrate", Kind: kindDuration, Default: "500ms", Help: "time to ask the device afterwards what it gives to such reads; 0: do not", For: onlySample},
 
-	{Name: "ids", Kind: kindText, Default: "uniform", Choices: []string{"uniform", "zipf", "batches"}, Help: "which rows: any alike, few of them often, or the nodes of a graph's batches", For: onlyFeatures},
+	{Name: "ids", Kind: kindText, Default: "uniform", Choices: []string{"uniform", "zipf", "batches"}, Help: "which rows, any alike, few of them often, or the nodes of a graph's batches", For: onlyFeatures},
 	{Name: "zipf", Kind: kindFloat, Default: "1.1", Help: "exponent of zipf: the k-th most wanted row is wanted k^-x as often as the first", For: onlyFeatures},
 	{Name: "gather", Kind: kindInt, Min: 1, Default: "100000", Help: "rows of a gather, which is what counts as a batch; those of ids=batches have their own size", For: onlyFeatures},
 	{Name: "graph", Kind: kindText, Help: "the graph whose batches ids=batches takes", For: onlyFeatures},
