@@ -96,7 +96,7 @@ func TestOffHeap(t *testing.T) {
 // TestNoAllocation: with clock, neither a hit nor a miss allocates.
 func TestNoAllocation(t *testing.T) {
 	if invariants.Enabled || raceEnabled {
-		t.Skip("checks allocate")
+		t.Skip("assertions allocate")
 	}
 	r := newRig(t, Config{Slots: 64, Policy: PolicyClock}, 256*base.BlockSize)
 	l := r.cache.NewLane(newFakeRing(&plan{}, 0))
