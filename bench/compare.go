@@ -30,6 +30,7 @@ type SavedSection struct {
 	Name     string            `json:"name"`
 	Workload string            `json:"workload"`
 	Options  map[string]string `json:"options"`
+	Warnings []string          `json:"warnings"`
 	Summary  []Summary         `json:"summary"`
 }
 
@@ -74,6 +75,9 @@ func (s *Saved) join(o *Saved) {
 		if a == nil {
 			s.Sections = append(s.Sections, b)
 			continue
+		}
+		if a.Warnings == nil {
+			a.Warnings = b.Warnings
 		}
 		for i, m := range a.Summary {
 			if j := slices.IndexFunc(b.Summary, func(x Summary) bool { return x.Name == m.Name }); j >= 0 {
@@ -131,6 +135,8 @@ func Compare(old, new *Saved) *Comparison {
 			continue
 		}
 		c.Notes = append(c.Notes, options(a, b)...)
+		c.Notes = append(c.Notes, warned("old", a)...)
+		c.Notes = append(c.Notes, warned("new", b)...)
 		c.Sections = append(c.Sections, ComparedSection{a.Name, compareSummaries(a.Summary, b.Summary)})
 	}
 	for _, b := range new.Sections {
@@ -173,6 +179,15 @@ func options(a, b *SavedSection) []string {
 		if x, y := a.Options[o.Name], b.Options[o.Name]; x != y && o.Name != "repeat" {
 			notes = append(notes, fmt.Sprintf("section [%s] differs in %s: %q, %q", a.Name, o.Name, x, y))
 		}
+	}
+	return notes
+}
+
+// warned repeats what a side's report warned of.
+func warned(side string, s *SavedSection) []string {
+	var notes []string
+	for _, w := range s.Warnings {
+		notes = append(notes, fmt.Sprintf("section [%s], %s: %s", s.Name, side, w))
 	}
 	return notes
 }

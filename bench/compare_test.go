@@ -76,12 +76,12 @@ func TestLoadRefuses(t *testing.T) {
 // TestCompareText shows a page with every mark.
 func TestCompareText(t *testing.T) {
 	saved := func(path string, depth string, values ...float64) *Saved {
-		s := &SavedSection{Name: "a", Workload: "device", Options: map[string]string{"depth": depth}}
+		s := &SavedSection{Name: "a", Workload: "device", Options: map[string]string{"depth": depth}, Warnings: []string{"busy"}}
 		s.Summary = []Summary{summary(Metric{"iops", 0, Higher}, values), summary(Metric{"same", 0, Lower}, []float64{1, 1})}
 		return &Saved{Path: path, Sections: []*SavedSection{s}}
 	}
 	text := Compare(saved("old.json", "1", 1000, 1001, 1002, 1003), saved("new.json", "2", 2000, 2001, 2002, 2003)).Text()
-	for _, want := range []string{"[a] differs in depth", "+99.9 %", "better", "0.029", "4+4", "="} {
+	for _, want := range []string{"[a] differs in depth", "[a], old: busy", "+99.9 %", "better", "0.029", "4+4", "="} {
 		require.Contains(t, text, want)
 	}
 	require.NotContains(t, text, "--repeat")
