@@ -48,6 +48,7 @@ var fences = []struct {
 	{"github.com/spf13/cobra", []string{"cmd/"}},
 	{"github.com/dgraph-io/ristretto", []string{"blockcache"}},
 	{"github.com/pawelgaczynski/giouring", []string{"uring"}},
+	{"gonum.org/", []string{"bench"}},
 }
 
 type pkg struct {
