@@ -32,7 +32,7 @@ func Open(path string, o Options) (*Engine, error) {
 }
 
 func (e *Engine) openGraph() (err error) {
-	if e.file, err = uring.OpenFile(e.path, e.options.mode()); err != nil {
+	if e.file, err = uring.OpenFile(e.path, e.options.mode(), uring.WarnTo(e.options.Log)); err != nil {
 		return fmt.Errorf("engine: opening the graph: %w", err)
 	}
 	if err := e.foresee(); err != nil {

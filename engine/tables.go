@@ -51,7 +51,7 @@ func (e *Engine) attachments() []layout.Attachment {
 // options name.
 func (e *Engine) openTables() error {
 	for _, a := range e.attachments() {
-		s, err := features.OpenAttachment(e.path, e.graph.Superblock, a, e.options.mode())
+		s, err := features.OpenAttachment(e.path, e.graph.Superblock, a, e.options.mode(), e.options.Log)
 		if errors.Is(err, fs.ErrNotExist) {
 			err = fmt.Errorf("%w; build left it beside the graph, and it belongs there: copy it along, with its %s", err, layout.SumsPath(""))
 		}
@@ -69,7 +69,7 @@ func (e *Engine) openTables() error {
 		return nil
 	}
 	s, err := features.Open(e.options.Features, features.Options{Role: layout.Features,
-		Nodes: e.graph.Superblock.Nodes, Fingerprint: e.graph.Superblock.Fingerprint, DType: e.options.FeaturesDType, Mode: e.options.mode()})
+		Nodes: e.graph.Superblock.Nodes, Fingerprint: e.graph.Superblock.Fingerprint, DType: e.options.FeaturesDType, Mode: e.options.mode(), Log: e.options.Log})
 	if err != nil {
 		return fmt.Errorf("engine: opening the features of %s: %w", e.path, err)
 	}

@@ -284,7 +284,7 @@ func TestAttachment(t *testing.T) {
 	about.DType, about.Shape, about.Bytes = BFloat16, []uint64{900, 30}, uint64(len(a.bytes()))
 	sb := layout.Superblock{Nodes: 900, Fingerprint: graphID}
 
-	s, err := OpenAttachment(graph, sb, about, uring.Direct)
+	s, err := OpenAttachment(graph, sb, about, uring.Direct, nil)
 	require.NoError(t, err)
 	require.True(t, s.Checked())
 	require.Equal(t, BFloat16, s.DType())
@@ -304,13 +304,13 @@ func TestAttachment(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			sb, about := sb, about
 			spoil(&sb, &about)
-			_, err := OpenAttachment(graph, sb, about, uring.Direct)
+			_, err := OpenAttachment(graph, sb, about, uring.Direct, nil)
 			require.ErrorIs(t, err, ErrForeign)
 			require.ErrorContains(t, err, path)
 		})
 	}
 	require.NoError(t, os.Remove(layout.SumsPath(path)))
-	_, err = OpenAttachment(graph, sb, about, uring.Direct)
+	_, err = OpenAttachment(graph, sb, about, uring.Direct, nil)
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"slices"
 	"sync"
 
@@ -25,6 +26,7 @@ type Options struct {
 	Fingerprint base.Fingerprint // of the graph, to compare with that of the sums
 	DType       string           // "": the file's own; BFloat16: 16-bit words are that
 	Mode        uring.Mode       // how to read
+	Log         *slog.Logger     // warnings; nil: slog.Default
 }
 
 // Source is one open array with a row for each node.
@@ -49,9 +51,9 @@ func Open(path string, o Options) (*Source, error) { return open(path, o, nil) }
 
 // OpenAttachment opens a file that build laid beside the graph at graphPath. It
 // must be the one that the graph's section of attachments describes, and have
-// its sums.
-func OpenAttachment(graphPath string, sb layout.Superblock, a layout.Attachment, m uring.Mode) (*Source, error) {
-	o := Options{Role: a.Role, Nodes: sb.Nodes, Fingerprint: sb.Fingerprint, Mode: m}
+// its sums. log is as in Options.
+func OpenAttachment(graphPath string, sb layout.Superblock, a layout.Attachment, m uring.Mode, log *slog.Logger) (*Source, error) {
+	o := Options{Role: a.Role, Nodes: sb.Nodes, Fingerprint: sb.Fingerprint, Mode: m, Log: log}
 	if a.DType == BFloat16 {
 		o.DType = BFloat16
 	}
@@ -59,7 +61,7 @@ func OpenAttachment(graphPath string, sb layout.Superblock, a layout.Attachment,
 }
 
 func open(path string, o Options, a *layout.Attachment) (*Source, error) {
-	f, err := uring.OpenFile(path, o.Mode)
+	f, err := uring.OpenFile(path, o.Mode, uring.WarnTo(o.Log))
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +121,7 @@ func (s *Source) take(h npy.Header, o Options) {
 // loadSums reads the sums beside the file and checks what can be known from
 // them before a row is read: whose they are, the file's length, its header.
 func (s *Source) loadSums(o Options, a *layout.Attachment) error {
-	sums, err := readSums(layout.SumsPath(s.file.Path()))
+	sums, err := readSums(layout.SumsPath(s.file.Path()), o.Log)
 	if errors.Is(err, fs.ErrNotExist) && a == nil {
 		return nil
 	}
@@ -137,8 +139,8 @@ func (s *Source) loadSums(o Options, a *layout.Attachment) error {
 	return s.checkBlocks(0, 1)
 }
 
-func readSums(path string) (*layout.Sums, error) {
-	f, err := uring.OpenFile(path, uring.Direct)
+func readSums(path string, log *slog.Logger) (*layout.Sums, error) {
+	f, err := uring.OpenFile(path, uring.Direct, uring.WarnTo(log))
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@
 package uring
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"log/slog"
@@ -27,6 +28,12 @@ const (
 	Buffered               // through the page cache
 )
 
+// FileOption changes how OpenFile works.
+type FileOption func(*File)
+
+// WarnTo sends the file's warnings to log in place of slog.Default.
+func WarnTo(log *slog.Logger) FileOption { return func(f *File) { f.log = log } }
+
 // File is an open file, for any number of rings and goroutines at once.
 type File struct {
 	path  string
@@ -34,6 +41,7 @@ type File struct {
 	size  int64
 	align int // of direct reads
 	mode  Mode
+	log   *slog.Logger // nil: slog.Default
 
 	direct  atomic.Bool // O_DIRECT is set on fd
 	refusal sync.Once   // clears it
@@ -43,7 +51,7 @@ type File struct {
 
 // OpenFile opens a regular file or a block device for reading. Its size is taken
 // now: a file that grows later is read to its old end.
-func OpenFile(path string, m Mode) (*File, error) {
+func OpenFile(path string, m Mode, options ...FileOption) (*File, error) {
 	if err := checkKind(path); err != nil {
 		return nil, err
 	}
@@ -54,6 +62,9 @@ func OpenFile(path string, m Mode) (*File, error) {
 	f := &File{path: path, fd: fd, align: 1, mode: m}
 	f.refs.Store(1) // the opener's; each read under way has one more
 	f.direct.Store(direct)
+	for _, o := range options {
+		o(f)
+	}
 	if err := f.examine(); err != nil {
 		_ = f.Close()
 		return nil, err
@@ -160,7 +171,7 @@ func (f *File) refuseDirect() bool {
 		f.direct.Store(false)
 		f.adviseRandom()
 		if _, again := warnedPaths.LoadOrStore(f.path, struct{}{}); !again {
-			slog.Warn("reading through the page cache: the filesystem refuses O_DIRECT", "path", f.path)
+			cmp.Or(f.log, slog.Default()).Warn("reading through the page cache: the filesystem refuses O_DIRECT", "path", f.path)
 		}
 	})
 	return true

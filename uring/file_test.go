@@ -22,12 +22,17 @@ import (
 // contain a word.
 func captureLog(t *testing.T) func(word string) int {
 	t.Helper()
+	log, count := countingLog()
+	old := slog.Default()
+	slog.SetDefault(log)
+	t.Cleanup(func() { slog.SetDefault(old) })
+	return count
+}
+
+func countingLog() (log *slog.Logger, count func(word string) int) {
 	var mu sync.Mutex
 	var out bytes.Buffer
-	old := slog.Default()
-	slog.SetDefault(slog.New(slog.NewTextHandler(lockedWriter{&mu, &out}, nil)))
-	t.Cleanup(func() { slog.SetDefault(old) })
-	return func(word string) int {
+	return slog.New(slog.NewTextHandler(lockedWriter{&mu, &out}, nil)), func(word string) int {
 		mu.Lock()
 		defer mu.Unlock()
 		n := 0
@@ -143,6 +148,12 @@ func TestDirectRefusedAtOpen(t *testing.T) {
 		require.NoError(t, f.Close())
 	}
 	require.Equal(t, 1, warnings(path), "one warning for a path")
+	warnedPaths.Delete(path)
+	log, told := countingLog()
+	f, err := OpenFile(path, Direct, WarnTo(log))
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	require.Equal(t, []int{1, 1}, []int{warnings(path), told(path)}, "the second to the logger that was given")
 	_, err = OpenFile(path, DirectOnly)
 	require.ErrorIs(t, err, ErrUnsupported)
 	require.ErrorContains(t, err, path)
