@@ -17,7 +17,7 @@ PY          := .venv/bin/python
 GOTESTSUM   := go run gotest.tools/gotestsum@v1.13.0
 STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.7.0
 
-.PHONY: help build demo test lint test-go test-invariants test-race test-python test-outofcore venv docs bench-compare goldens clean
+.PHONY: help build demo test lint test-go test-invariants test-race test-python test-outofcore venv docs bench-compare clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -38,6 +38,7 @@ lint: venv ## gofmt, go vet, staticcheck, ruff, mypy
 	go vet -tags invariants ./...
 	$(STATICCHECK) ./...
 	cd python && ../$(PY) -m ruff check . && ../$(PY) -m ruff format --check . && ../$(PY) -m mypy
+	cd bench && ../$(PY) -m ruff check --config ../python/pyproject.toml peers && ../$(PY) -m ruff format --check --config ../python/pyproject.toml peers && ../$(PY) -m mypy --config-file ../python/pyproject.toml -p peers
 
 # Tests in Go that ask pyarrow for its opinion find it here.
 test-go test-invariants test-race: export AETHER_PYTHON = $(CURDIR)/$(PY)
@@ -59,7 +60,8 @@ test-outofcore: $(REPORTS) ## sampling in cgroups a little above the budget; nee
 	$(GOTESTSUM) --format standard-verbose --junitfile $(REPORTS)/go-outofcore.xml -- -count=1 -tags outofcore -run OutOfCore -timeout 20m ./cmd/aether-ooc
 
 test-python: build venv $(REPORTS) ## Python, Ray, the README's examples and the command line
-	$(PY) -m pytest python/tests -q --junitxml=$(REPORTS)/python.xml
+	cd bench && ../$(PY) -m pytest peers/tests -q --junitxml=../$(REPORTS)/peers.xml
+	PATH="$(CURDIR)/.venv/bin:$$PATH" $(PY) -m pytest python/tests -q --junitxml=$(REPORTS)/python.xml
 
 .PHONY: bench-peers
 bench-peers: build venv ## our sampling beside what users would pick instead (half an hour; PEERS="--scale 20 --keep")
