@@ -11,7 +11,6 @@ import (
 
 	"github.com/apache/arrow/go/v17/arrow/flight"
 	"github.com/apache/arrow/go/v17/arrow/memory"
-	"github.com/dustin/go-humanize"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
@@ -71,12 +70,6 @@ const (
 type Result struct {
 	Why Why `json:"why"`
 	Counters
-}
-
-// Text is the report for people.
-func (r Result) Text() string {
-	return fmt.Sprintf("%s: %s batches, %s, in %s streams, %s of which ended early\n", r.Why, humanize.Comma(r.Batches),
-		humanize.IBytes(uint64(r.Bytes)), humanize.Comma(r.Streams), humanize.Comma(r.Failed))
 }
 
 func (c Config) complete() (Config, error) {
