@@ -4,9 +4,6 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"os"
-	"path/filepath"
 
 	"github.com/apache/arrow/go/v17/arrow/ipc"
 	"github.com/apache/arrow/go/v17/arrow/memory"
@@ -19,7 +16,7 @@ import (
 // a temporary name in the target's folder; Commit gives it its own.
 type File struct {
 	path string
-	tmp  *os.File
+	tmp  *host.Pending
 	out  *counted
 	enc  *Encoder
 	mem  *Recycler
@@ -29,16 +26,13 @@ type File struct {
 // Create starts the file of the batches that r gets from the graph of info.
 // The caller ends it with Commit or Abort.
 func Create(path string, info engine.Info, r engine.Request) (*File, error) {
-	if err := host.CheckTarget(path, inputs(info)...); err != nil {
-		return nil, fmt.Errorf("arrowbatch: %w", err)
-	}
 	f := &File{path: path, mem: NewRecycler(memory.NewGoAllocator(), 1)}
 	var err error
 	if f.enc, err = NewEncoder(info, r, f.mem); err != nil {
 		return nil, err
 	}
-	if f.tmp, err = temporary(path); err != nil {
-		return nil, fmt.Errorf("arrowbatch: cannot write beside %s: %w; choose a folder that exists and that you may write to", path, err)
+	if f.tmp, err = host.CreatePending(path, inputs(info)...); err != nil {
+		return nil, fmt.Errorf("arrowbatch: %w", err)
 	}
 	f.out = &counted{Writer: bufio.NewWriterSize(f.tmp, 1<<16)}
 	if f.w, err = ipc.NewFileWriter(f.out, ipc.WithSchema(f.enc.Schema())); err != nil {
@@ -58,13 +52,6 @@ func inputs(info engine.Info) []string {
 		all = append(all, a.Path)
 	}
 	return all
-}
-
-// temporary makes a file beside path. os.CreateTemp would make it private; a
-// result is for whoever the umask lets read it.
-func temporary(path string) (*os.File, error) {
-	name := fmt.Sprintf(".%s.%x.tmp", filepath.Base(path), rand.Uint64())
-	return os.OpenFile(filepath.Join(filepath.Dir(path), name), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
 }
 
 func (f *File) wrap(err error) error {
@@ -88,20 +75,14 @@ func (f *File) Commit() error {
 	if err := f.finish(); err != nil {
 		return f.wrap(err)
 	}
-	if err := os.Rename(f.tmp.Name(), f.path); err != nil {
-		return f.wrap(err)
-	}
-	return f.wrap(host.SyncDir(filepath.Dir(f.path)))
+	return f.wrap(f.tmp.Commit())
 }
 
 func (f *File) finish() error {
 	if err := f.w.Close(); err != nil {
 		return err
 	}
-	if err := f.out.Flush(); err != nil {
-		return err
-	}
-	return f.tmp.Sync()
+	return f.out.Flush()
 }
 
 // Abort leaves nothing behind. After Commit it does nothing.
@@ -109,8 +90,7 @@ func (f *File) Abort() {
 	if f.tmp == nil {
 		return
 	}
-	f.tmp.Close()
-	os.Remove(f.tmp.Name())
+	f.tmp.Abort()
 	f.mem.Close()
 	f.tmp = nil
 }
