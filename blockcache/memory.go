@@ -1,6 +1,11 @@
 package blockcache
 
-import "unsafe"
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/aether-ooc/aether-ooc/internal/offheap"
+)
 
 // memory is a stretch of zeroed bytes outside the Go heap, from which typed
 // regions are cut at the start and freed all at once at the end. What lies in
@@ -8,6 +13,14 @@ import "unsafe"
 type memory struct {
 	rest []byte
 	free func() error
+}
+
+func reserve(bytes int64) (*memory, error) {
+	b, free, err := offheap.Reserve(bytes)
+	if err != nil {
+		return nil, fmt.Errorf("blockcache: memory for the cache: %w", err)
+	}
+	return &memory{rest: b, free: free}, nil
 }
 
 // align keeps regions on cache lines of their own.
