@@ -14,6 +14,7 @@ import (
 // Config is what Run and Verify are asked.
 type Config struct {
 	Path     string
+	Degrees  bool                    // Run: fill in Degrees.Histogram
 	Memory   int64                   // Verify: bytes for the uniqueness of edge ids; 0: 512 MiB
 	Progress func(done, total int64) // bytes; nil: nobody is told
 }

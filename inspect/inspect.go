@@ -42,6 +42,8 @@ type Degrees struct {
 	HubEdges      uint64  `json:"hub_edges"`
 	SelfLoops     uint64  `json:"self_loops"`
 	ParallelEdges uint64  `json:"parallel_edges"` // beyond the first of each pair of nodes
+
+	Histogram []DegreeRange `json:"histogram,omitempty"` // with Config.Degrees
 }
 
 // Adjacency is the packing of the lists.
@@ -91,7 +93,7 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	defer j.close()
 	r := j.describe()
 	j.total = int64(r.Adjacency.Bytes)
-	n := census{r: r, hub: j.g.Superblock.BlockEntries()}
+	n := census{r: r, degrees: c.Degrees, hub: j.g.Superblock.BlockEntries()}
 	if err := j.adjacency(n.block); err != nil {
 		return nil, err
 	}
@@ -128,12 +130,15 @@ func (j *job) describe() *Result {
 // census counts lists, block by block.
 type census struct {
 	r        *Result
+	degrees  bool
 	hub      uint64 // a longer list is a hub
 	lists    uint64
 	node     base.NodeID // of the list being counted
 	degree   uint64      // so far
 	spanning bool
 	last     base.NodeID // the neighbour before
+
+	histogram histogram
 }
 
 func (c *census) block(_ base.BlockNo, k layout.Block) error {
@@ -173,6 +178,7 @@ func (c *census) endList() {
 	}
 	d := &c.r.Degrees
 	c.lists++
+	c.histogram.add(c.degree)
 	if c.degree > d.Max {
 		d.Max, d.MaxNode = c.degree, uint64(c.node)
 	}
@@ -190,6 +196,9 @@ func (c *census) finish() {
 	c.endList()
 	r := c.r
 	r.Degrees.EmptyLists = r.Nodes - c.lists
+	if c.degrees {
+		r.Degrees.Histogram = c.histogram.ranges(r.Degrees.EmptyLists)
+	}
 	r.Degrees.Mean = report.Ratio(r.Edges, r.Nodes)
 	r.Adjacency.BitsPerEdge = 8 * report.Ratio(r.Adjacency.Bytes, r.Edges)
 	r.Adjacency.PaddingShare = report.Ratio(r.Adjacency.PaddingBytes, r.Adjacency.Bytes)

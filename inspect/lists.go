@@ -1,9 +1,7 @@
 package inspect
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"math/bits"
 
 	"github.com/aether-ooc/aether-ooc/internal/base"
@@ -181,20 +179,15 @@ func (p *presence) wrong(v uint64) error {
 	return p.j.damage(s.First+base.BlockNo(v/8/(base.BlockSize-4)), fmt.Sprintf("the bit of node %d is wrong", v), 1-got, got)
 }
 
-// idReader reads the edge ids in order and remembers which were met: once, or
-// twice in an undirected graph.
+// idReader remembers which edge ids were met: once, or twice in an undirected
+// graph.
 type idReader struct {
-	j    *job
-	in   *blocks
-	no   base.BlockNo // the block of the last id
-	b    []byte
-	p    base.EdgeIdx // the next edge
-	seen [][]uint64   // a bit per row, for each time that it may be met
+	*idStream
+	seen [][]uint64 // a bit per row, for each time that it may be met
 }
 
 func newIDReader(j *job, r *VerifyResult) *idReader {
-	s, _ := j.g.Table.Find(layout.KindEdgeIDs, 0, 0)
-	d := &idReader{j: j, in: j.section(s)}
+	d := &idReader{idStream: newIDStream(j)}
 	times := uint64(1)
 	if j.g.Superblock.Undirected {
 		times = 2
@@ -224,34 +217,17 @@ func (d *idReader) words() string {
 }
 
 func (d *idReader) next() (base.EdgeID, error) {
-	no, slot := d.j.g.EdgeIDBlock(d.p)
-	if slot == 0 {
-		if err := d.load(); err != nil {
-			return 0, err
-		}
+	id, err := d.idStream.next()
+	if err != nil {
+		return 0, err
 	}
-	d.no = no
-	d.p++
-	id := d.j.g.EdgeIDAt(d.b, slot)
 	if rows := d.j.g.Superblock.InputEdges; uint64(id) >= rows {
-		return 0, d.j.damage(no, "edge id", fmt.Sprintf("below %d", rows), id)
+		return 0, d.j.damage(d.no, "edge id", fmt.Sprintf("below %d", rows), id)
 	}
 	if !d.meet(id) {
-		return 0, d.j.damage(no, "an edge id occurs too often", fmt.Sprintf("%d times at most", len(d.seen)), id)
+		return 0, d.j.damage(d.no, "an edge id occurs too often", fmt.Sprintf("%d times at most", len(d.seen)), id)
 	}
 	return id, nil
-}
-
-func (d *idReader) load() error {
-	no, b, err := d.in.read()
-	if errors.Is(err, io.EOF) {
-		return d.j.damage(d.no, "fewer edge ids than edges", d.j.g.Superblock.Edges, uint64(d.p))
-	}
-	if err != nil {
-		return err
-	}
-	d.b = b
-	return d.j.g.CheckPadding(no, b)
 }
 
 // meet marks an id and says whether it may still be met.

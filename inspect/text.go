@@ -18,6 +18,7 @@ func (r *Result) Text() string {
 	p.Line("direction", "%s: a node's list holds its %s-neighbours", r.Direction, r.Direction)
 	p.Line("edge ids", "%s: %s", r.EdgeIDs, idWords[r.EdgeIDs])
 	r.packing(p)
+	r.histogramLines(p)
 	p.Line("fingerprint", "%s", r.Fingerprint)
 	p.Line("content id", "%s", r.ContentID)
 	for _, s := range r.Sections {

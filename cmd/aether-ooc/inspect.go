@@ -7,7 +7,10 @@ import (
 )
 
 func newInspect() *cobra.Command {
-	var out printer
+	var (
+		degrees bool
+		out     printer
+	)
 	c := &cobra.Command{
 		Use:   "inspect GRAPH",
 		Short: "Explain a graph file",
@@ -16,11 +19,12 @@ direction, edge ids, encoding, bits per edge, lists over several blocks, padding
 the index's share of memory and file, fingerprints, sections, and the features and
 attributes that lie beside it.`,
 		Example: `  aether-ooc inspect graph.bin
+  aether-ooc inspect graph.bin --degrees
   aether-ooc inspect graph.bin --json`,
 		Args: exactly(1, "one graph"),
 		RunE: func(c *cobra.Command, args []string) error {
 			bar := newProgress(c, "B")
-			res, err := inspect.Run(c.Context(), inspect.Config{Path: args[0], Progress: bar.phased("inspecting")})
+			res, err := inspect.Run(c.Context(), inspect.Config{Path: args[0], Degrees: degrees, Progress: bar.phased("inspecting")})
 			bar.finish()
 			if err != nil {
 				return err
@@ -29,6 +33,7 @@ attributes that lie beside it.`,
 		},
 		DisableAutoGenTag: true,
 	}
+	c.Flags().BoolVar(&degrees, "degrees", false, "show how many nodes have each degree, and how many of the edges are theirs")
 	out.bind(c.Flags())
 	return c
 }

@@ -43,7 +43,7 @@ var fences = []struct {
 	allowed []string
 }{
 	{"golang.org/x/sys", []string{"uring", "blockcache", "serve", "internal/"}},
-	{"github.com/apache/arrow/", []string{"arrowbatch", "serve", "ingest"}},
+	{"github.com/apache/arrow/", []string{"arrowbatch", "serve", "ingest", "inspect"}},
 	{"google.golang.org/grpc", []string{"serve"}},
 	{"github.com/spf13/cobra", []string{"cmd/"}},
 	{"github.com/dgraph-io/ristretto", []string{"blockcache"}},

@@ -1,0 +1,101 @@
+package inspect
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/aether-ooc/aether-ooc/internal/host"
+	"github.com/aether-ooc/aether-ooc/internal/npy"
+)
+
+// text writes a line for each edge, after one that keeps what lines of edges do
+// not say.
+func (e *exporter) text(w io.Writer) error {
+	s := e.g.Superblock
+	out := buffered(w)
+	fmt.Fprintf(out, "# source\ttarget%s; %d nodes (build --num-nodes %d), %d edges\n", map[bool]string{true: "\te_id"}[e.c.EdgeIDs], s.Nodes, s.Nodes, s.Edges)
+	var line []byte
+	err := e.eachRun(e.c.EdgeIDs, func(r run) error {
+		for k := range r.neighbours {
+			src, dst := r.ends(e.direction(), k)
+			line = strconv.AppendUint(line[:0], uint64(src), 10)
+			line = append(line, '\t')
+			line = strconv.AppendUint(line, uint64(dst), 10)
+			if r.ids != nil {
+				line = append(line, '\t')
+				line = strconv.AppendUint(line, uint64(r.ids[k]), 10)
+			}
+			if _, err := out.Write(append(line, '\n')); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return out.Flush()
+}
+
+// npy writes its rows side by side, each at its place in the file.
+func (e *exporter) npy(f *host.Pending) error {
+	rows, edges := int64(2), int64(e.g.Superblock.Edges)
+	if e.c.EdgeIDs {
+		rows = 3
+	}
+	header := npy.AppendHeader(nil, "int64", []int64{rows, edges})
+	if _, err := f.Write(header); err != nil {
+		return err
+	}
+	out := make([]*words, rows)
+	for i := range out {
+		out[i] = &words{w: buffered(io.NewOffsetWriter(f, int64(len(header))+int64(i)*edges*8)), width: 8}
+	}
+	err := e.eachRun(e.c.EdgeIDs, func(r run) error {
+		for k := range r.neighbours {
+			src, dst := r.ends(e.direction(), k)
+			out[0].put(uint64(src))
+			out[1].put(uint64(dst))
+			if r.ids != nil {
+				out[2].put(uint64(r.ids[k]))
+			}
+		}
+		return out[0].err
+	})
+	for _, w := range out {
+		if err == nil {
+			err = w.flush()
+		}
+	}
+	return err
+}
+
+// flusher is a buffered writer.
+type flusher interface {
+	io.Writer
+	Flush() error
+}
+
+// words writes numbers as little-endian words and remembers the first error.
+type words struct {
+	w     flusher
+	width int
+	buf   [8]byte
+	err   error
+}
+
+func (w *words) put(x uint64) {
+	binary.LittleEndian.PutUint64(w.buf[:], x)
+	if _, err := w.w.Write(w.buf[:w.width]); err != nil && w.err == nil {
+		w.err = err
+	}
+}
+
+func (w *words) flush() error {
+	if err := w.w.Flush(); err != nil && w.err == nil {
+		w.err = err
+	}
+	return w.err
+}
