@@ -18,6 +18,9 @@
 // in any order, none is read twice, and only rows that lie side by side share a
 // read (Config.MergeAdjacent of the cache).
 //
+// In a feature file, which `aether-ooc features` writes, no row of up to 4 KiB
+// goes over a block's end: see Aligned.
+//
 // # What is read
 //
 // Arrays of booleans, integers and floats of any width, float16 included, from

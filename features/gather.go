@@ -83,7 +83,12 @@ func (p *plan) row(j int) int64   { return int64(p.order[j] >> p.placeBits) }
 func (p *plan) place(j int) int64 { return int64(p.order[j] & (1<<p.placeBits - 1)) }
 
 // start is where a row begins in the file.
-func (s *Source) start(row int64) int64 { return s.dataOff + row*s.rowBytes }
+func (s *Source) start(row int64) int64 {
+	if s.perBlock > 0 {
+		return s.dataOff + row/s.perBlock*base.BlockSize + row%s.perBlock*s.rowBytes
+	}
+	return s.dataOff + row*s.rowBytes
+}
 
 // findBlocks lists the blocks of the sorted rows. A block that is listed when
 // entry j comes has no piece of an earlier one, or it would be listed already.

@@ -16,7 +16,7 @@ func (s *Source) checkHeader(h npy.Header, o Options) error {
 			return fmt.Errorf("%s: %w", s.file.Path(), err)
 		}
 	}
-	if err := h.CheckSize(s.file.Size()); err != nil {
+	if err := h.CheckSize(s.file.Size()); err != nil && s.perBlock == 0 {
 		return fmt.Errorf("%s: %w", s.file.Path(), err)
 	}
 	if most := int64(base.MaxBlocks) * base.BlockSize; s.file.Size() > most {

@@ -40,6 +40,7 @@ type Source struct {
 	rows     int64
 	rowBytes int64
 	dataOff  int64
+	perBlock int64 // of a feature file: rows in a block, none of which straddles its end; else 0
 
 	plans sync.Pool // of *plan
 }
@@ -88,9 +89,9 @@ func (s *Source) examine(o Options, a *layout.Attachment) error {
 	if err := s.loadSums(o, a); err != nil {
 		return err
 	}
-	h, err := npy.ReadHeader(io.NewSectionReader(s.file, 0, s.file.Size()))
+	h, err := s.readHeader(&o)
 	if err != nil {
-		return fmt.Errorf("%s: %w", s.file.Path(), err)
+		return err
 	}
 	if err := s.checkBlocks(base.BlockSize, h.DataOff); err != nil {
 		return err
@@ -103,6 +104,26 @@ func (s *Source) examine(o Options, a *layout.Attachment) error {
 		return s.compare(*a)
 	}
 	return nil
+}
+
+// readHeader reads what kind of file it is and what it holds.
+func (s *Source) readHeader(o *Options) (npy.Header, error) {
+	if !isAligned(s.file) {
+		h, err := npy.ReadHeader(io.NewSectionReader(s.file, 0, s.file.Size()))
+		if err != nil {
+			err = fmt.Errorf("%s: %w", s.file.Path(), err)
+		}
+		return h, err
+	}
+	a, err := readAligned(s.file, s.file.Size(), s.file.Path())
+	if err != nil {
+		return npy.Header{}, err
+	}
+	if a.DType == BFloat16 && o.DType == "" {
+		o.DType = BFloat16
+	}
+	s.perBlock = a.perBlock()
+	return a.header(), nil
 }
 
 // take notes what the header says.

@@ -212,6 +212,16 @@ func (h Header) tooLarge() error {
 	return fmt.Errorf("%w: shape %s of %s is larger than any file; write the file again", ErrFormat, h.ShapeString(), h.DType)
 }
 
+// SizeOf is how many bytes a value of a dtype takes, by one of Header's names; 0
+// where there is no such dtype.
+func SizeOf(dtypeName string) int {
+	i := slices.IndexFunc(dtypes, func(d dtype) bool { return d.name == dtypeName })
+	if i < 0 {
+		return 0
+	}
+	return dtypes[i].size
+}
+
 // AppendHeader appends a version 1.0 header for a little-endian array in C
 // order, padded so that the values start at a multiple of 64 bytes if dst was
 // empty. dtype must be one of Header's names; anything else is our own bug.
