@@ -10,7 +10,7 @@ import (
 type Bound struct {
 	Nodes, Edges int64 // in the Subgraph
 	ResultBytes  int64 // of a Subgraph: one per batch in flight
-	ScratchBytes int64 // of a Sampler: one per lane
+	ScratchBytes int64 // of a Sampler for it
 }
 
 const (
@@ -22,7 +22,6 @@ const (
 	runBytes      = uint64(unsafe.Sizeof(run{}))
 	pieceBytes    = uint64(unsafe.Sizeof(piece{})) + keyBytes
 	frontierBytes = runBytes + keyBytes
-	pickBytes     = 8
 	copyBytes     = 2 * 4         // copies, times
 	metBytes      = 4 * slotBytes // a table is at least a quarter full
 	slackBytes    = 1 << 16       // size classes and first growth
@@ -58,7 +57,7 @@ func (sp Spec) Bound(seeds int, nodes, edges uint64) Bound {
 	picked := sum(first, later)
 	met = min(met, sum(uint64(seeds), nodes))
 	result := sum(times(met, nodeBytes), times(picked, edgeBytes))
-	scratch := sum(times(most.frontier, frontierBytes), times(most.picks, pickBytes), times(most.pieces, pieceBytes))
+	scratch := sum(times(most.frontier, frontierBytes), times(most.pieces, pieceBytes))
 	if sp.EdgeIDs {
 		result = sum(result, times(picked, eidBytes))
 		scratch = sum(scratch, times(most.picks, eidBytes), times(picked, keyBytes))

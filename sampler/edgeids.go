@@ -7,29 +7,40 @@ import (
 	"github.com/aether-ooc/aether-ooc/internal/base"
 )
 
-// fetchEdgeIDs replaces the canonical numbers in out.EID by the ids that the
-// graph stores for them, if it stores any.
+// fetchEdgeIDs replaces the canonical numbers in the batches' EID by the ids that
+// the graph stores for them, if it stores any. An item is a place in the EIDs,
+// one batch's after the other's.
 func (s *Sampler) fetchEdgeIDs(ctx context.Context) error {
-	c, out := &s.scratch, s.batch.out
-	if len(out.EID) == 0 || !s.graph.HasEdgeIDs() {
+	c, g := &s.scratch, &s.group
+	if !g.spec.EdgeIDs || !s.graph.HasEdgeIDs() {
 		return nil
 	}
-	if uint64(len(out.EID)) > 1<<32 {
-		return fmt.Errorf("%w: %d edges, of which 32 bits number the ids: use a smaller batch size or fanout", ErrTooLarge, len(out.EID))
+	if uint64(g.edges) > 1<<32 {
+		return fmt.Errorf("%w: %d edges, of which 32 bits number the ids: use a smaller batch size or fanout", ErrTooLarge, g.edges)
 	}
 	c.begin(0)
-	for i, e := range out.EID {
-		b, _ := s.graph.EdgeIDBlock(base.EdgeIdx(e))
-		c.keys = append(c.keys, keyOf(b, i))
+	items := 0
+	for i := range g.walks {
+		w := &g.walks[i]
+		w.first = items
+		for _, e := range w.Out.EID {
+			b, _ := s.graph.EdgeIDBlock(base.EdgeIdx(e))
+			c.keys = append(c.keys, keyOf(b, items))
+			items++
+		}
+		w.end = items
 	}
 	return s.visit(ctx, s.files.EdgeIDs, s.onEdgeIDs)
 }
 
 // takeEdgeIDs serves every edge that waits for edge id block i of the visit.
 func (s *Sampler) takeEdgeIDs(i int, b []byte) error {
-	c, eid := &s.scratch, s.batch.out.EID
-	for _, key := range c.items(i) {
-		at := &eid[uint32(key)]
+	owner := 0
+	for _, key := range s.scratch.items(i) {
+		item := int(uint32(key))
+		owner = s.owner(item, owner)
+		w := &s.group.walks[owner]
+		at := &w.Out.EID[item-w.first]
 		_, slot := s.graph.EdgeIDBlock(base.EdgeIdx(*at))
 		*at = int64(s.graph.EdgeIDAt(b, slot))
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"sync"
 	"testing"
 
@@ -25,6 +26,8 @@ type question struct {
 	seeds []base.NodeID
 	spec  Spec
 }
+
+const specs = 7 * 2 * 2 // of questions with the same seeds
 
 // questions asks for every kind of batch.
 func questions(lists [][]oracle.Entry) []question {
@@ -58,7 +61,7 @@ func seedLists(lists [][]oracle.Entry) []question {
 	for range 30 {
 		random = append(random, base.NodeID(r.IntN(len(lists))))
 	}
-	return append(all, question{name: "random seeds", seeds: random},
+	return append(all, question{name: "one seed", seeds: random[:1]}, question{name: "random seeds", seeds: random},
 		question{name: "repeated seeds", seeds: []base.NodeID{last, widest, last, 0, widest, last, last / 2}})
 }
 
@@ -68,12 +71,13 @@ func TestOracle(t *testing.T) {
 	configs := []struct {
 		name string
 		blockcache.Config
-		reorder bool // the ring gives blocks in a random order
+		reorder bool  // the ring gives blocks in a random order
+		groups  []int // sizes
 	}{
-		{"all cached", blockcache.Config{Slots: 2000}, false},
-		{"tiny", blockcache.Config{Slots: 3}, false},
-		{"clock", blockcache.Config{Slots: 40, Policy: "clock"}, true},
-		{"three lanes", blockcache.Config{Slots: 60, Lanes: 3, Group: 2}, true},
+		{"all cached", blockcache.Config{Slots: 2000}, false, []int{1, 3}},
+		{"tiny", blockcache.Config{Slots: 3}, false, []int{2}},
+		{"clock", blockcache.Config{Slots: 40, Policy: "clock"}, true, []int{8}},
+		{"three lanes", blockcache.Config{Slots: 60, Lanes: 3, Group: 2}, true, []int{1, 3}},
 	}
 	for _, a := range zoo() {
 		lists := a.Lists()
@@ -88,14 +92,11 @@ func TestOracle(t *testing.T) {
 					r.plan = faultio.Shuffle(1, 5)
 				}
 				r.run(t, max(1, c.Lanes), func(lane int, s *Sampler) error {
-					var out Subgraph
-					for i := range ask {
-						i = (i + lane*7) % len(ask) // lanes sample different batches at a time
-						if err := s.Sample(ctx, keyFor(r, i), ask[i].seeds, ask[i].spec, &out); err != nil {
-							return err
-						}
-						if err := same(want(r, i), &out, ask[i]); err != nil {
-							return err
+					for _, size := range c.groups {
+						for i := range specs {
+							if err := checkGroup(r, s, ask, i+lane*7, size, want); err != nil { // lanes sample different batches at a time
+								return fmt.Errorf("groups of %d: %w", size, err)
+							}
 						}
 					}
 					return nil
@@ -103,6 +104,29 @@ func TestOracle(t *testing.T) {
 			})
 		}
 	}
+}
+
+// checkGroup samples question i together with others of the same spec.
+func checkGroup(r *rig, s *Sampler, ask []question, i, size int, want func(*rig, int) oracle.Batch) error {
+	var draws []Draw
+	var which []int
+	for k := range max(size, len(ask)/specs) { // a group of one after the other
+		j := (i + k*specs) % len(ask)
+		which = append(which, j)
+		draws = append(draws, Draw{Key: keyFor(r, j), Seeds: ask[j].seeds, Out: &Subgraph{}})
+	}
+	for group := range slices.Chunk(draws, size) {
+		s.SampleGroup(ctx, ask[which[0]].spec, group)
+	}
+	for k, j := range which {
+		if draws[k].Err != nil {
+			return draws[k].Err
+		}
+		if err := same(want(r, j), draws[k].Out, ask[j]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func keyFor(r *rig, i int) rng.Key {

@@ -18,21 +18,38 @@ type Sampler struct {
 	files Files
 	lane  *blockcache.Lane
 
-	batch   batch
+	group   group
 	scratch scratch
 	keeper  keeper
+	single  [1]Draw // Sample's
 
 	onAdjacency, onEdgeIDs func(i int, b []byte) error // made once: a new closure is an allocation
 }
 
-// batch is what the steps of the batch in work share.
-type batch struct {
-	key    rng.Key
+// Draw is one batch to sample.
+type Draw struct {
+	Key   rng.Key // of all that is random in it; rng.BatchKey makes it
+	Seeds []base.NodeID
+	Out   *Subgraph
+	Err   error // what became of it
+}
+
+// group is what the steps of the batches in work share.
+type group struct {
 	spec   Spec
 	hop    int
 	fanout int
-	lo     int // the frontier begins at out.NID[lo], local id lo
-	out    *Subgraph
+	edges  int64 // of all batches
+	walks  []walk
+}
+
+// walk is one batch of the group.
+type walk struct {
+	*Draw
+	met        *table
+	lo, nodes  int // the frontier is Out.NID[lo:nodes], local ids lo to nodes
+	from       int // the hop's edges begin at Out.Row[from]
+	first, end int // the frontier's runs among those of the group
 }
 
 // Files are what a cache calls the graph's file: by two names where the reads
@@ -46,19 +63,42 @@ func New(g *layout.Graph, f Files, l *blockcache.Lane) *Sampler {
 	return s
 }
 
-// Sample draws the subgraph of the seeds into out. All that is random in it
-// comes from key, which rng.BatchKey makes. The spec must be valid. A seed that
-// is no node gives ErrUnknownNode before anything is read.
+// Sample draws the subgraph of the seeds into out: a group of one.
 func (s *Sampler) Sample(ctx context.Context, key rng.Key, seeds []base.NodeID, spec Spec, out *Subgraph) error {
-	if err := s.check(seeds); err != nil {
-		return err
+	s.single[0] = Draw{Key: key, Seeds: seeds, Out: out}
+	s.SampleGroup(ctx, spec, s.single[:])
+	err := s.single[0].Err
+	s.single[0] = Draw{}
+	return err
+}
+
+// SampleGroup draws batches that have all in common but keys and seeds, hop by
+// hop together, so that a block that several need is asked for once. Each comes
+// out as it would alone. The spec must be valid, and its MaxEdges bounds the
+// group. A seed that is no node gives its batch ErrUnknownNode before anything is
+// read for it.
+//
+// A group that fails is made again, batch by batch, so that an error finds the
+// batches that it belongs to; the context's is everyone's.
+func (s *Sampler) SampleGroup(ctx context.Context, spec Spec, draws []Draw) {
+	err := s.together(ctx, spec, draws)
+	for i := range draws {
+		if draws[i].Err = err; err != nil && len(draws) > 1 && ctx.Err() == nil {
+			draws[i].Err = s.together(ctx, spec, draws[i:i+1])
+		}
 	}
-	s.batch = batch{key: key, spec: spec, out: out}
+}
+
+func (s *Sampler) together(ctx context.Context, spec Spec, draws []Draw) error {
+	for i := range draws {
+		if err := s.check(draws[i].Seeds); err != nil {
+			return err
+		}
+	}
 	defer s.end()
-	out.reset(len(seeds), spec.EdgeIDs)
-	s.plant(seeds)
+	s.begin(spec, draws)
 	for hop, fanout := range spec.Fanouts {
-		if err := s.walk(ctx, hop, fanout); err != nil {
+		if err := s.step(ctx, hop, fanout); err != nil {
 			return fmt.Errorf("sampling hop %d of %d: %w", hop+1, len(spec.Fanouts), err)
 		}
 	}
@@ -83,52 +123,86 @@ func (s *Sampler) check(seeds []base.NodeID) error {
 	return nil
 }
 
-// end forgets the batch, so that the caller's subgraph is not kept alive.
+// begin plants the batches' seeds.
+func (s *Sampler) begin(spec Spec, draws []Draw) {
+	c := &s.scratch
+	for len(c.met) < len(draws) {
+		c.met = append(c.met, table{})
+	}
+	c.copies = c.copies[:0]
+	s.group = group{spec: spec, walks: s.group.walks[:0]}
+	for i := range draws {
+		w := walk{Draw: &draws[i], met: &c.met[i]}
+		w.Out.reset(len(w.Seeds), spec.EdgeIDs)
+		c.plant(&w)
+		s.group.walks = append(s.group.walks, w)
+	}
+}
+
+// end forgets the batches, so that the caller's subgraphs are not kept alive.
 func (s *Sampler) end() {
-	out := s.batch.out
-	s.keeper.review(&s.scratch, max(len(out.NID)+len(out.Row), len(s.scratch.picks)))
-	s.batch = batch{}
+	size := 0
+	for i := range s.group.walks {
+		out := s.group.walks[i].Out
+		size += len(out.NID) + max(len(out.Row), len(out.Col))
+	}
+	s.keeper.review(&s.scratch, size)
+	clear(s.group.walks)
 }
 
 // plant puts the seeds first into n_id and numbers the copies of each.
-func (s *Sampler) plant(seeds []base.NodeID) {
-	c, out := &s.scratch, s.batch.out
-	c.met.reset()
-	c.met.room(len(seeds), nil)
-	c.copies, c.times = lengthen(c.copies[:0], len(seeds)), lengthen(c.times[:0], len(seeds))
+func (c *scratch) plant(w *walk) {
+	w.met.reset()
+	w.met.room(len(w.Seeds), nil)
+	c.times = lengthen(c.times[:0], len(w.Seeds))
 	clear(c.times)
-	for i, v := range seeds {
-		out.NID = append(out.NID, int64(v))
-		first := c.met.meet(hash(int64(v)), int64(v), uint32(i), out.NID)
-		c.copies[i] = c.times[first]
+	for i, v := range w.Seeds {
+		w.Out.NID = append(w.Out.NID, int64(v))
+		first := w.met.meet(hash(int64(v)), int64(v), uint32(i), w.Out.NID)
+		c.copies = append(c.copies, c.times[first])
 		c.times[first]++
 	}
 }
 
-// walk makes one hop from the nodes that the last one met.
-func (s *Sampler) walk(ctx context.Context, hop, fanout int) error {
-	b, out := &s.batch, s.batch.out
-	b.hop, b.fanout = hop, fanout
-	nodes, edges := len(out.NID), len(out.Row)
-	if fanout != 0 && b.lo < nodes {
-		if err := s.expand(ctx); err != nil {
+// step makes one hop from the nodes that the last one met.
+func (s *Sampler) step(ctx context.Context, hop, fanout int) error {
+	g := &s.group
+	g.hop, g.fanout = hop, fanout
+	runs := 0
+	for i := range g.walks {
+		w := &g.walks[i]
+		w.nodes, w.from, w.first = len(w.Out.NID), len(w.Out.Row), runs
+		runs += w.nodes - w.lo
+		w.end = runs
+	}
+	if fanout != 0 && runs > 0 {
+		if err := s.expand(ctx, runs); err != nil {
 			return err
 		}
 	}
-	b.lo = nodes
-	out.SampledNodes = append(out.SampledNodes, int64(len(out.NID)-nodes))
-	out.SampledEdges = append(out.SampledEdges, int64(len(out.Row)-edges))
+	for i := range g.walks {
+		w := &g.walks[i]
+		w.lo = w.nodes
+		w.Out.SampledNodes = append(w.Out.SampledNodes, int64(len(w.Out.NID)-w.nodes))
+		w.Out.SampledEdges = append(w.Out.SampledEdges, int64(len(w.Out.Row)-w.from))
+	}
 	return nil
 }
 
-func (s *Sampler) expand(ctx context.Context) error {
-	if err := s.plan(); err != nil {
+// expand draws the neighbours of all frontiers, which have so many nodes.
+func (s *Sampler) expand(ctx context.Context, runs int) error {
+	if err := s.plan(runs); err != nil {
 		return err
 	}
 	if err := s.visit(ctx, s.files.Adjacency, s.onAdjacency); err != nil {
 		return err
 	}
-	return s.closeUp()
+	for i := range s.group.walks {
+		if err := s.closeUp(&s.group.walks[i]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // visit brings the blocks of f that the keys name and calls fn for each.

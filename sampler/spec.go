@@ -8,7 +8,7 @@ import (
 // ErrUnknownNode marks a seed that is no node of the graph.
 var ErrUnknownNode = errors.New("unknown node")
 
-// ErrTooLarge marks a batch with more edges than Spec.MaxEdges allows, or with
+// ErrTooLarge marks a batch that has more edges than Spec.MaxEdges allows, or with
 // more nodes, or more picks in one hop, than 32 bits can number.
 var ErrTooLarge = errors.New("mini-batch too large")
 
@@ -24,13 +24,13 @@ type Spec struct {
 	Replace bool  // draw with replacement (All takes each entry once all the same)
 	EdgeIDs bool  // fill Subgraph.EID
 
-	MaxEdges int64 // a batch that would have more is refused while it is sampled; 0: no bound
+	MaxEdges int64 // a group that would have more is refused while it is sampled; 0: no bound
 }
 
 // EdgeBytes is about what each sampled edge takes in a batch and in the scratch
 // behind it, with the node that it may bring.
 func (sp Spec) EdgeBytes() int64 {
-	bytes := uint64(pickBytes + edgeBytes + nodeBytes + metBytes/2)
+	bytes := uint64(edgeBytes + nodeBytes + metBytes/2)
 	if sp.EdgeIDs {
 		bytes += 2*eidBytes + keyBytes
 	}

@@ -14,10 +14,11 @@ func (s *Sampler) takeBlock(i int, b []byte) error {
 	if err != nil {
 		return s.graph.Place(c.blocks[i], err)
 	}
-	first := s.index.FirstEdge(c.blocks[i])
+	first, owner := s.index.FirstEdge(c.blocks[i]), 0
 	for _, key := range c.items(i) {
 		if item := int(uint32(key)); item < len(c.runs) {
-			err = s.takeOne(item, block, first)
+			owner = s.owner(item, owner)
+			err = s.takeOne(&s.group.walks[owner], item, block, first)
 		} else {
 			err = s.takePiece(&c.pieces[item-len(c.runs)], block, first)
 		}
@@ -28,24 +29,37 @@ func (s *Sampler) takeBlock(i int, b []byte) error {
 	return nil
 }
 
+// owner is the number of the walk whose item it is; near is a guess, and a good
+// one where items are asked about in order.
+func (s *Sampler) owner(item, near int) int {
+	for item < s.group.walks[near].first {
+		near--
+	}
+	for item >= s.group.walks[near].end {
+		near++
+	}
+	return near
+}
+
 // takeOne draws from a list that lies in one block, now that its degree shows.
-func (s *Sampler) takeOne(target int, block layout.Block, first base.EdgeIdx) error {
-	list := block.Find(s.frontier(target))
+func (s *Sampler) takeOne(w *walk, item int, block layout.Block, first base.EdgeIdx) error {
+	list := block.Find(s.frontier(w, item))
 	if list.Len() == 0 {
 		return nil
 	}
-	if err := s.draw(target, uint64(list.Len())); err != nil {
+	if _, err := s.draw(w, item, uint64(list.Len())); err != nil {
 		return err
 	}
-	r := s.scratch.runs[target]
-	return s.translate(list, r.at, r.n, 0, first)
+	r := s.scratch.runs[item]
+	return s.translate(w, list, r.at, r.n, 0, first)
 }
 
 // takePiece turns a piece's ranks into neighbours.
 func (s *Sampler) takePiece(p *piece, block layout.Block, first base.EdgeIdx) error {
-	v := s.frontier(int(p.target))
+	w := &s.group.walks[p.walk]
+	v := s.frontier(w, int(p.item))
 	list := block.Find(v)
-	for _, rank := range s.scratch.picks[p.at : p.at+int(p.n)] {
+	for _, rank := range w.picks(p.at, p.n) {
 		if rank-p.first >= uint64(list.Len()) {
 			return &layout.CorruptError{
 				Detail: fmt.Sprintf("the list of node %d is not what the index says", v),
@@ -53,24 +67,30 @@ func (s *Sampler) takePiece(p *piece, block layout.Block, first base.EdgeIdx) er
 			}
 		}
 	}
-	return s.translate(list, p.at, int(p.n), p.first, first)
+	return s.translate(w, list, p.at, p.n, p.first, first)
 }
 
-func (s *Sampler) frontier(target int) base.NodeID {
-	return base.NodeID(s.batch.out.NID[s.batch.lo+target])
+// frontier is the node that an item of w is about.
+func (s *Sampler) frontier(w *walk, item int) base.NodeID {
+	return base.NodeID(w.Out.NID[w.lo+item-w.first])
+}
+
+// picks are n places of the hop's arena: ranks, later neighbours.
+func (w *walk) picks(at, n uint32) []uint64 {
+	return as[uint64](w.Out.Col[w.from+int(at):])[:n]
 }
 
 // translate replaces n ranks of the arena by the neighbours that they mean, and
 // notes the edges beside, if they are wanted. The list begins at rank skip, the
 // block with edge first.
-func (s *Sampler) translate(list layout.List, at, n int, skip uint64, first base.EdgeIdx) error {
-	c := &s.scratch
-	picks := c.picks[at : at+n]
-	if s.batch.spec.EdgeIDs {
-		c.edges = lengthen(c.edges, len(c.picks))
+func (s *Sampler) translate(w *walk, list layout.List, at, n uint32, skip uint64, first base.EdgeIdx) error {
+	picks := w.picks(at, n)
+	if s.group.spec.EdgeIDs {
+		w.Out.EID = lengthen(w.Out.EID, len(w.Out.Col))
 		zero := uint64(first) + uint64(list.Pos()) - skip
+		edges := w.Out.EID[w.from+int(at):]
 		for i, rank := range picks {
-			c.edges[at+i] = zero + rank
+			edges[i] = int64(zero + rank)
 		}
 	}
 	most := uint64(0)
@@ -86,37 +106,39 @@ func (s *Sampler) translate(list layout.List, at, n int, skip uint64, first base
 	return nil
 }
 
-// closeUp writes the hop's edges in frontier order and gives new nodes their
-// local ids.
-func (s *Sampler) closeUp() error {
-	c, out := &s.scratch, s.batch.out
-	from := len(out.Row)
-	out.Row = lengthen(out.Row, from+len(c.picks))
-	out.Col = lengthen(out.Col, from+len(c.picks))
-	if s.batch.spec.EdgeIDs {
-		out.EID = lengthen(out.EID, from+len(c.picks))
-	}
-	s.gather(from)
-	if uint64(len(out.NID))+uint64(len(c.picks)) > 1<<32 {
+// closeUp writes a batch's edges of the hop in frontier order and gives new
+// nodes their local ids.
+func (s *Sampler) closeUp(w *walk) error {
+	c, out := &s.scratch, w.Out
+	runs, picks := c.runs[w.first:w.end], out.Col[w.from:]
+	if uint64(len(out.NID))+uint64(len(picks)) > 1<<32 {
 		return fmt.Errorf("%w: more nodes than 32 bits number: use a smaller batch size or fanout", ErrTooLarge)
 	}
-	out.NID = c.met.meetAll(out.Row[from:], out.NID)
+	out.Row = lengthen(out.Row, len(out.Col))
+	gather(out.Row[w.from:], picks, runs)
+	if s.group.spec.EdgeIDs {
+		c.edges = append(c.edges[:0], out.EID[w.from:]...)
+		gather(out.EID[w.from:], c.edges, runs)
+	}
+	number(picks, runs, int64(w.lo))
+	out.NID = w.met.meetAll(out.Row[w.from:], out.NID)
 	return nil
 }
 
-// gather copies the arena's runs to the output, from edge w on.
-func (s *Sampler) gather(w int) {
-	c, out := &s.scratch, s.batch.out
-	for target, r := range c.runs {
-		row, col := out.Row[w:w+r.n], out.Col[w:w+r.n]
-		for i, v := range c.picks[r.at : r.at+r.n] {
-			row[i], col[i] = int64(v), int64(s.batch.lo+target)
+// gather puts the arena's runs into the frontier's order.
+func gather(to, arena []int64, runs []run) {
+	for _, r := range runs {
+		n := copy(to, arena[r.at:r.at+r.n])
+		to = to[n:]
+	}
+}
+
+// number writes the target of each edge, of which the first is lo.
+func number(to []int64, runs []run, lo int64) {
+	for t, r := range runs {
+		for i := range to[:r.n] {
+			to[i] = lo + int64(t)
 		}
-		if s.batch.spec.EdgeIDs {
-			for i, e := range c.edges[r.at : r.at+r.n] {
-				out.EID[w+i] = int64(e)
-			}
-		}
-		w += r.n
+		to = to[r.n:]
 	}
 }
