@@ -176,6 +176,19 @@ func (l List) At(i int) base.NodeID {
 	return base.NodeID(binary.LittleEndian.Uint64(l.data[at:]) & l.mask)
 }
 
+// Take replaces ranks in the list, each below Len, by the entries that have them.
+func (l List) Take(ranks []uint64) {
+	if l.width <= 4 {
+		for i, r := range ranks {
+			ranks[i] = uint64(binary.LittleEndian.Uint32(l.data[int(r)*int(l.width):])) & l.mask
+		}
+		return
+	}
+	for i, r := range ranks {
+		ranks[i] = binary.LittleEndian.Uint64(l.data[int(r)*int(l.width):]) & l.mask
+	}
+}
+
 // Validate checks, in time proportional to the block, all that ViewBlock does
 // not: the directory, the order of entries, ids below nodes, zeros in the rest.
 func (k Block) Validate(nodes uint64) error {

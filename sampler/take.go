@@ -93,10 +93,15 @@ func (s *Sampler) translate(w *walk, list layout.List, at, n uint32, skip uint64
 			edges[i] = int64(zero + rank)
 		}
 	}
+	if skip > 0 {
+		for i := range picks {
+			picks[i] -= skip
+		}
+	}
+	list.Take(picks)
 	most := uint64(0)
-	for i, rank := range picks {
-		v := uint64(list.At(int(rank - skip)))
-		picks[i], most = v, max(most, v)
+	for _, v := range picks {
+		most = max(most, v)
 	}
 	if most >= s.nodes && n > 0 {
 		return &layout.CorruptError{
