@@ -18,8 +18,9 @@
 //	Batches ─► plan ─► stream ─┐                ┌─ lane: a locked thread ─────────────┐
 //	Batches ─► plan ─► stream ─┼─ scheduler ───►│ sampler ─► edge ids ─► feature rows │─► back to its
 //	Sample  ─► plan ─► stream ─┘  one job = one │    └───────────┴───────────┘        │   stream, in order
-//	                              batch, round  │        Visit: cache lane ─► ring    │
-//	                              robin         └─────────────────────────────────────┘
+//	                              batch, in     │        Visit: cache lane ─► ring    │
+//	                              groups, round └─────────────────────────────────────┘
+//	                              robin
 //	                                                       × Options.Lanes, sharing the cache alone
 //
 // A plan says which batches and which seeds; it needs no data and no lock. A
@@ -27,6 +28,11 @@
 // keeps the finished ones until their turn. A lane makes a whole batch by itself,
 // compute and reads, so that a finished read is seen by the thread that waits for
 // it. Lanes wait for jobs only with no read in flight.
+//
+// A lane takes up to Options.Lockstep consecutive batches of a stream and samples
+// them together, hop by hop, so that a block which several need is read once; see
+// package sampler. Then it fetches the rows of one after the other. The first
+// batches of a stream come one by one, and the last are spread over the lanes.
 //
 // # Memory
 //
@@ -61,10 +67,10 @@
 // # Invariants
 //
 //  1. What a batch holds depends on the graph, the request and the batch's number
-//     alone: not on lanes, depth, cache, policy, backend, budget or load.
+//     alone: not on lanes, lockstep, depth, cache, policy, backend, budget or load.
 //  2. A stream delivers its batches in order, and an error in its turn: the
 //     batches before it come first, none after it.
-//  3. A stream is at most Lanes+2 batches ahead of its consumer.
+//  3. A stream is at most (Lanes+1) × Lockstep + 1 batches ahead of its consumer.
 //  4. Batches under way, waiting or kept for reuse hold no more than
 //     Budget.Batches, and besides at most one that is made alone and one that
 //     is kept.

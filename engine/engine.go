@@ -131,9 +131,9 @@ func (e *Engine) Preload(ctx context.Context) error {
 	const piece = 1024
 	blocks := min(int64(s.Blocks), int64(e.budget.Slots))
 	jobs := (blocks + piece - 1) / piece
-	st, err := e.sched.open(ctx, jobs, 0, func(ctx context.Context, l *lane, i int64, _ *Batch) error {
-		return l.preload(ctx, e.files.Adjacency, s.First, i*piece, min(blocks, (i+1)*piece))
-	})
+	st, err := e.sched.open(ctx, jobs, 0, work{make: func(ctx context.Context, l *lane, j job) error {
+		return l.preload(ctx, e.files.Adjacency, s.First, j.i*piece, min(blocks, (j.i+1)*piece))
+	}})
 	if err != nil {
 		return err
 	}

@@ -29,6 +29,7 @@ type Info struct {
 	Policy      string      `json:"cache_policy"` //
 	Lanes       int         `json:"lanes"`        //
 	Depth       int         `json:"depth"`        // reads that one lane keeps in flight at most
+	Lockstep    int         `json:"lockstep"`     // batches that one lane makes together at most
 	Budget      Budget      `json:"budget"`       //
 }
 
@@ -50,7 +51,7 @@ func (e *Engine) Info() Info {
 		Fingerprint: s.Fingerprint.String(), ContentID: s.ContentID.String(),
 		Generator: rng.Name,
 		Backend:   ring.Backend, Direct: e.file.Direct(), Policy: e.options.Policy,
-		Lanes: len(e.lanes), Depth: ring.Depth, Budget: e.budget, Attrs: []TableInfo{},
+		Lanes: len(e.lanes), Depth: ring.Depth, Lockstep: e.options.lockstep(), Budget: e.budget, Attrs: []TableInfo{},
 	}
 	if i.Policy == "" {
 		i.Policy = blockcache.PolicyRistretto

@@ -17,8 +17,10 @@ type lane struct {
 	ring    uring.Ring
 	cache   *blockcache.Lane
 	sampler *sampler.Sampler
-	seeds   []base.NodeID // of the batch in work
-	gathers int64         // scratch of the last batch's rows
+	jobs    []job
+	draws   []sampler.Draw // of the jobs
+	seeds   []base.NodeID  // of the draws
+	gathers int64          // scratch of the last batch's rows
 
 	mu   sync.Mutex
 	made Work
@@ -86,10 +88,19 @@ func (l *lane) scratch() int64 {
 
 // work is the life of a lane.
 func (e *Engine) work(l *lane) {
-	for j, ok := e.sched.take(l); ok; j, ok = e.sched.take(l) {
-		before := l.scratch()
-		err := j.make(j.ctx, l, j.i, j.batch)
-		e.sched.put(j, l.scratch()-before, err)
+	held := int64(0)
+	for l.jobs = e.sched.take(l, nil); len(l.jobs) > 0; l.jobs = e.sched.take(l, l.jobs) {
+		st := l.jobs[0].stream
+		if st.work.begin != nil {
+			st.work.begin(st.ctx, l, l.jobs)
+		}
+		for _, j := range l.jobs {
+			err := st.work.make(st.ctx, l, j)
+			grown := l.scratch() - held
+			held += grown
+			e.sched.put(j, grown, err)
+		}
+		clear(l.jobs)
 	}
 	if err := l.ring.Close(); err != nil {
 		e.options.Log.Warn("engine: closing a ring", "error", err)

@@ -9,16 +9,21 @@ import (
 	"github.com/aether-ooc/aether-ooc/internal/base"
 	"github.com/aether-ooc/aether-ooc/internal/rng"
 	"github.com/aether-ooc/aether-ooc/layout"
+	"github.com/aether-ooc/aether-ooc/sampler"
 )
 
-// maker gives the job that makes the i-th batch of a query.
-func (e *Engine) maker(q *query) func(context.Context, *lane, int64, *Batch) error {
-	return func(ctx context.Context, l *lane, i int64, b *Batch) error {
-		number := q.number(i)
-		if err := e.make(ctx, l, q, number, b); err != nil {
-			return fmt.Errorf("engine: batch %d of %s: %w", number, e.path, err)
-		}
-		return nil
+// maker says how the batches of a query are made: sampled together, then the rows
+// of each are fetched.
+func (e *Engine) maker(q *query) work {
+	return work{
+		begin: func(ctx context.Context, l *lane, jobs []job) { e.sample(ctx, l, q, jobs) },
+		make: func(ctx context.Context, l *lane, j job) error {
+			number := q.number(j.i)
+			if err := e.finish(ctx, l, q, number, j); err != nil {
+				return fmt.Errorf("engine: batch %d of %s: %w", number, e.path, err)
+			}
+			return nil
+		},
 	}
 }
 
@@ -30,20 +35,38 @@ func (q *query) number(i int64) base.BatchIdx {
 	return q.batch(i)
 }
 
-func (e *Engine) make(ctx context.Context, l *lane, q *query, number base.BatchIdx, b *Batch) error {
-	s := &b.store
+// sample makes the subgraphs of the jobs' batches.
+func (e *Engine) sample(ctx context.Context, l *lane, q *query, jobs []job) {
+	l.seeds = slices.Grow(l.seeds[:0], len(jobs)*int(q.size)) // so that those of the first do not move
+	l.draws = l.draws[:0]
+	for _, j := range jobs {
+		l.draws = append(l.draws, e.draw(l, q, j))
+	}
+	l.sampler.SampleGroup(ctx, e.limited(q.spec), l.draws)
+}
+
+// draw says what a job's subgraph is drawn from.
+func (e *Engine) draw(l *lane, q *query, j job) sampler.Draw {
+	s, number := &j.batch.store, q.number(j.i)
 	keyed, from := uint64(number), number
 	if q.explicit {
 		keyed, from = q.hash, 0
 	}
-	l.seeds, s.ids = q.fill(from, l.seeds[:0], s.ids[:0])
+	at := len(l.seeds)
+	l.seeds, s.ids = q.fill(from, l.seeds, s.ids[:0])
 	if q.spec.EdgeIDs {
 		s.sub.EID = s.eid
 	}
 	key := rng.BatchKey(e.graph.Superblock.Fingerprint, q.request.Seed, q.request.Epoch, keyed)
-	if err := l.sampler.Sample(ctx, key, l.seeds, e.limited(q.spec), &s.sub); err != nil {
+	return sampler.Draw{Key: key, Seeds: l.seeds[at:], Out: &s.sub}
+}
+
+// finish completes the batch of a job whose subgraph has been drawn.
+func (e *Engine) finish(ctx context.Context, l *lane, q *query, number base.BatchIdx, j job) error {
+	if err := l.draws[j.k].Err; err != nil {
 		return err
 	}
+	b, s := j.batch, &j.batch.store
 	*b = Batch{Subgraph: s.sub, Index: number, Epoch: q.request.Epoch, InputID: s.ids,
 		Fingerprint: e.graph.Superblock.Fingerprint, ContentID: e.graph.Superblock.ContentID, Generator: rng.Name, home: e.sched, store: *s}
 	b.store.keepEdgeIDs()

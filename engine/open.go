@@ -124,13 +124,9 @@ func (e *Engine) openCache() (err error) {
 	for _, t := range e.tables() {
 		t.AddTo(e.cache)
 	}
-	e.sched = newScheduler(int64(e.demand.lanes)+lookAhead, e.budget.Batches, e.wakeLanes)
+	e.sched = newScheduler(int64(e.demand.lanes), int64(e.options.lockstep()), e.budget.Batches, e.wakeLanes)
 	return nil
 }
-
-// lookAhead is how many batches beyond one for each lane a stream may have under
-// way or waiting.
-const lookAhead = 2
 
 // query checks a request and works out what its batches need.
 func (e *Engine) query(r Request) (*query, error) {

@@ -54,6 +54,12 @@ type Options struct {
 	// default of the ring.
 	Depth int
 
+	// Lockstep is how many batches of a request a lane makes together at most,
+	// so that a block which several need is read once; 1: each by itself; 0:
+	// as many as is good, 8 now. There are fewer where the budget has no room
+	// for them, and while the request is young.
+	Lockstep int
+
 	// MergeAdjacent is how many consecutive missing blocks may become one
 	// read; 0: the default of the cache.
 	MergeAdjacent int
@@ -88,7 +94,7 @@ func (o Options) complete() (Options, error) {
 	for _, f := range []struct {
 		name  string
 		value int64
-	}{{"Memory", o.Memory}, {"Lanes", int64(o.Lanes)}, {"Depth", int64(o.Depth)}, {"MergeAdjacent", int64(o.MergeAdjacent)}} {
+	}{{"Memory", o.Memory}, {"Lanes", int64(o.Lanes)}, {"Depth", int64(o.Depth)}, {"Lockstep", int64(o.Lockstep)}, {"MergeAdjacent", int64(o.MergeAdjacent)}} {
 		if f.value < 0 {
 			return o, fmt.Errorf("engine: %w: %s is %d: give 0 for the default, or more", ErrOption, f.name, f.value)
 		}
@@ -120,6 +126,16 @@ func (o Options) checkNames() error {
 		}
 	}
 	return nil
+}
+
+// defaultLockstep: what more brings, see docs/DECISIONS.md.
+const defaultLockstep = 8
+
+func (o Options) lockstep() int {
+	if o.Lockstep == 0 {
+		return defaultLockstep
+	}
+	return o.Lockstep
 }
 
 func (o Options) mode() uring.Mode {

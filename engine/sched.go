@@ -7,7 +7,15 @@ import (
 )
 
 // scheduler deals the jobs of the live streams out to the lanes and hands the
-// results to each stream's consumer in order. A job makes one batch.
+// results to each stream's consumer in order. A job makes one batch; a lane takes
+// a group of consecutive jobs of one stream at a time.
+//
+// Groups: a group has no more jobs than its stream's consumer has had batches, so
+// that who wants one has it at once; than a lane's part of what is left, so that
+// the last ones are spread over the lanes; than its stream's part of the most that
+// is allowed, so that nobody waits long for a turn; and than have room in the
+// share when every lane makes such a group and one more waits. A lane waits until
+// the whole group has room rather than make a part of it.
 //
 // Memory: flight counts the bytes of batches that are being made or wait for
 // their consumer, spare those that consumers gave back. Together with the lanes'
@@ -17,12 +25,13 @@ import (
 // larger than the share runs alone, and consumers that are slow, or gone to
 // sleep, cannot starve the others.
 type scheduler struct {
-	window int64 // how far a stream may run ahead of its consumer, in batches
-	share  int64
-	wake   func() // makes lanes in a read look at their context
+	lanes int64
+	most  int64 // jobs in a group
+	share int64
+	wake  func() // makes lanes in a read look at their context
 
 	mu      sync.Mutex
-	work    sync.Cond // idle lanes wait here; they have no read in flight
+	jobs    sync.Cond // idle lanes wait here; they have no read in flight
 	live    []*stream
 	turn    int // the stream in live that is asked first for the next job
 	flight  int64
@@ -42,7 +51,7 @@ type stream struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	unhook func() bool
-	make   func(ctx context.Context, l *lane, i int64, b *Batch) error
+	work   work
 
 	end, next, taken int64 // jobs there are, handed out, delivered
 	running          int
@@ -55,6 +64,13 @@ type stream struct {
 	ready            chan struct{} // a job has ended
 }
 
+// work says how a stream's jobs are done: begin, if there is one, is told the
+// group, then make ends one job after the other.
+type work struct {
+	begin func(ctx context.Context, l *lane, jobs []job)
+	make  func(ctx context.Context, l *lane, j job) error
+}
+
 type outcome struct {
 	batch *Batch
 	err   error
@@ -64,21 +80,22 @@ type outcome struct {
 type job struct {
 	*stream
 	i       int64
+	k       int // its place in its group
 	batch   *Batch
 	charge  int64
 	outside bool // of the share
 }
 
-func newScheduler(window, share int64, wake func()) *scheduler {
-	s := &scheduler{window: window, share: share, wake: wake}
-	s.work.L = &s.mu
+func newScheduler(lanes, most, share int64, wake func()) *scheduler {
+	s := &scheduler{lanes: lanes, most: most, share: share, wake: wake}
+	s.jobs.L = &s.mu
 	return s
 }
 
 // open adds a stream of n jobs. estimate is the most that one of its batches
 // may take, until the first has been measured.
-func (s *scheduler) open(ctx context.Context, n, estimate int64, make func(context.Context, *lane, int64, *Batch) error) (*stream, error) {
-	st := &stream{make: make, end: n, estimate: estimate, done: map[int64]outcome{}, ready: newSignal()}
+func (s *scheduler) open(ctx context.Context, n, estimate int64, w work) (*stream, error) {
+	st := &stream{work: w, end: n, estimate: estimate, done: map[int64]outcome{}, ready: newSignal()}
 	st.ctx, st.cancel = context.WithCancelCause(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,48 +105,80 @@ func (s *scheduler) open(ctx context.Context, n, estimate int64, make func(conte
 	}
 	st.unhook = context.AfterFunc(st.ctx, s.wake)
 	s.live = append(s.live, st)
-	s.work.Broadcast()
+	s.jobs.Broadcast()
 	return st, nil
 }
 
 func newSignal() chan struct{} { return make(chan struct{}, 1) }
 
-// take is lane l's wait for its next job; false when the engine closes.
-func (s *scheduler) take(l *lane) (job, bool) {
+// take is lane l's wait for its next jobs, which it puts in place of those in
+// jobs; none when the engine closes.
+func (s *scheduler) take(l *lane, jobs []job) []job {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for !s.closed {
-		if j, ok := s.pick(l); ok {
-			return j, true
+	for jobs = jobs[:0]; len(jobs) == 0 && !s.closed; {
+		if jobs = s.pick(l, jobs); len(jobs) == 0 {
+			s.jobs.Wait()
 		}
-		s.work.Wait()
 	}
-	return job{}, false
+	return jobs
 }
 
 // pick goes once round the live streams.
-func (s *scheduler) pick(l *lane) (job, bool) {
+func (s *scheduler) pick(l *lane, jobs []job) []job {
 	for k := range s.live {
 		at := (s.turn + k) % len(s.live)
 		st := s.live[at]
-		if st.next >= st.end || st.next-st.taken >= s.window || st.ctx.Err() != nil {
+		n := s.group(st)
+		if st.next >= st.end || st.next-st.taken+n > s.ahead(n) || st.ctx.Err() != nil {
 			continue
 		}
-		if inside := s.fits(st); inside || s.mayExceed(st, l) {
+		if s.fits(st, n) {
 			s.turn = at + 1
-			return s.begin(st, l, !inside), true
+			return s.begin(st, n, jobs)
+		}
+		if s.mayExceed(st, l) {
+			s.turn = at + 1
+			s.alone, s.soloist = true, l
+			s.solos++
+			jobs = s.begin(st, 1, jobs)
+			jobs[0].outside = true
+			return jobs
 		}
 	}
-	return job{}, false
+	return jobs
 }
 
-// fits reports whether the next batch of st has room within the share. A stream
-// with something under way already takes no more than its fair part of it.
-func (s *scheduler) fits(st *stream) bool {
-	if st.charged > 0 && st.charged+st.estimate > s.share/int64(len(s.live)) {
+// ahead is how far a stream that is made in groups of n may run ahead of its
+// consumer: one for each lane, one that waits, and a batch.
+func (s *scheduler) ahead(n int64) int64 { return (s.lanes+1)*n + 1 }
+
+// group is how many jobs of st a lane shall take.
+func (s *scheduler) group(st *stream) int64 {
+	live := int64(len(s.live))
+	n := min(upward(s.most, live), upward(st.end-st.next, s.lanes), st.taken)
+	for n > 1 && live*(s.lanes+1)*n*st.estimate+max(s.scratch, s.lanes*n*st.estimate) > s.share {
+		n--
+	}
+	return max(1, n)
+}
+
+func upward(a, b int64) int64 { return (a + b - 1) / b }
+
+// growth is what making n batches at once adds to a lane's scratch, which is about
+// as large as they are.
+func (s *scheduler) growth(st *stream, n int64) int64 {
+	return max(0, n*st.estimate-max(st.estimate, s.scratch/s.lanes))
+}
+
+// fits reports whether the next n batches of st have room within the share. A
+// stream with something under way already takes no more than its fair part of it.
+func (s *scheduler) fits(st *stream, n int64) bool {
+	need := n*st.estimate + s.growth(st, n)
+	if st.charged > 0 && st.charged+need > s.share/int64(len(s.live)) {
 		return false
 	}
-	used := s.flight + s.scratch + st.estimate
+	used := s.flight + s.scratch + need
 	if used > s.share {
 		return false
 	}
@@ -143,16 +192,16 @@ func (s *scheduler) mayExceed(st *stream, l *lane) bool {
 	return st.hungry && st.next == st.taken && !s.alone && (s.soloist == nil || s.soloist == l)
 }
 
-func (s *scheduler) begin(st *stream, l *lane, outside bool) job {
-	j := job{stream: st, i: st.next, batch: s.popFree(), charge: st.estimate, outside: outside}
-	st.next++
-	st.running++
-	s.charge(st, j.charge)
-	if outside {
-		s.alone, s.soloist = true, l
-		s.solos++
+// begin hands out the next n jobs of st.
+func (s *scheduler) begin(st *stream, n int64, jobs []job) []job {
+	each := st.estimate + s.growth(st, n)/n
+	for k := range int(n) {
+		jobs = append(jobs, job{stream: st, i: st.next, k: k, batch: s.popFree(), charge: each})
+		st.next++
+		st.running++
+		s.charge(st, each)
 	}
-	return j
+	return jobs
 }
 
 func (s *scheduler) charge(st *stream, bytes int64) {
@@ -185,7 +234,7 @@ func (s *scheduler) put(j job, grown int64, err error) {
 		st.done[j.i] = o
 	}
 	st.signal()
-	s.work.Broadcast()
+	s.jobs.Broadcast()
 }
 
 // learn takes the size of a batch as the measure of those to come.
@@ -229,7 +278,7 @@ func (s *scheduler) poll(st *stream) (outcome, bool) {
 		st.taken++
 		s.charge(st, -o.bytes)
 	}
-	s.work.Broadcast()
+	s.jobs.Broadcast()
 	return o, ok
 }
 
@@ -249,7 +298,7 @@ func (s *scheduler) drop(st *stream) {
 		s.discard(st, o)
 	}
 	clear(st.done)
-	s.work.Broadcast()
+	s.jobs.Broadcast()
 	for st.running > 0 {
 		s.mu.Unlock()
 		<-st.ready
@@ -283,7 +332,7 @@ func (s *scheduler) recycle(b *Batch) {
 func (s *scheduler) keep(b *Batch) {
 	size := b.bytes()
 	room := s.flight+s.scratch+s.spare+size <= s.share || len(s.free) == 0
-	if room && !s.closed && int64(len(s.free)) < s.window {
+	if room && !s.closed && int64(len(s.free)) < s.ahead(s.most) {
 		s.free = append(s.free, b)
 		s.spare += size
 	}
@@ -310,7 +359,7 @@ func (s *scheduler) close() {
 		st.cancel(ErrClosed)
 	}
 	s.free, s.spare = nil, 0
-	s.work.Broadcast()
+	s.jobs.Broadcast()
 }
 
 func (s *scheduler) extremes() (solos, largest int64) {
