@@ -12,7 +12,7 @@ import (
 func engineOptions(s *Settings) engine.Options {
 	return engine.Options{
 		Memory: s.int64("memory"), Lanes: s.int("lanes"), Depth: s.int("depth"), MergeAdjacent: s.int("merge"),
-		Backend: s.text("io"), Policy: s.text("policy"), Buffered: s.on("buffered"), Features: s.text("features"),
+		Backend: s.text("io"), Policy: s.text("policy"), Buffered: s.on("buffered"), Features: s.text("features"), Lockstep: s.int("lockstep"),
 	}
 }
 

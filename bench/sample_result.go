@@ -172,7 +172,7 @@ func (r *SampleResult) Text() string {
 	p.line("verdict", "%s", r.Verdict)
 	p.line("graph", "%s: %s nodes, %s edges", r.Info.Path, count(int64(r.Info.Nodes)), count(int64(r.Info.Edges)))
 	p.line("request", "fanouts %v, %s seeds a batch, edge ids %s, features %s, seed %d", q.Fanouts, count(int64(q.BatchSize)), onOff(q.EdgeIDs), onOff(q.Features), q.Seed)
-	p.line("engine", "%s, %s, %d lanes of depth %d, %s cache", r.Info.Backend, r.direct(), r.Info.Lanes, r.Info.Depth, r.Info.Policy)
+	p.line("engine", "%s, %s, %d lanes of depth %d, up to %d batches in lockstep, %s cache", r.Info.Backend, r.direct(), r.Info.Lanes, r.Info.Depth, r.Info.Lockstep, r.Info.Policy)
 	p.line("cache", "%s", r.start())
 	p.line("edges", "%s/s (%s in %.2f s)", rate(r.EdgesPerSecond), count(r.SampledEdges), r.Seconds)
 	p.line("  per hop", "%s", hopText(r.Hops))
