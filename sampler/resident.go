@@ -2,7 +2,6 @@ package sampler
 
 import (
 	"encoding/binary"
-	"math"
 
 	"github.com/aether-ooc/aether-ooc/internal/offheap"
 	"github.com/aether-ooc/aether-ooc/layout"
@@ -36,12 +35,8 @@ const slack = 8
 
 // ResidentBytes is what the adjacency takes when it is resident.
 func ResidentBytes(s layout.Superblock) int64 {
-	o, e := residentParts(s)
-	return int64(min(sum(o, e), math.MaxInt64))
-}
-
-func residentParts(s layout.Superblock) (offsets, entries uint64) {
-	return sum(times(sum(s.Nodes, 1), offsetBytes(s)), 7) &^ 7, sum(times(s.Edges, uint64(s.EntryBytes())), slack)
+	offsets := sum(times(sum(s.Nodes, 1), offsetBytes(s)), 7) &^ 7
+	return clamp(sum(offsets, times(s.Edges, uint64(s.EntryBytes())), slack))
 }
 
 func offsetBytes(s layout.Superblock) uint64 {
@@ -53,13 +48,16 @@ func offsetBytes(s layout.Superblock) uint64 {
 
 // NewResident makes an empty one in memory, ResidentBytes zeroed bytes aligned to 8.
 func NewResident(g *layout.Graph, memory []byte) *Resident {
-	s := g.Superblock
-	offsets, _ := residentParts(s)
-	r := &Resident{graph: g, entries: memory[offsets:], width: s.EntryBytes(), mask: ^uint64(0) >> (64 - 8*s.EntryBytes())}
-	if offsetBytes(s) == 4 {
-		r.narrow = offheap.Slice[uint32](memory[:offsets])
+	return newResident(g, memory, int(offsetBytes(g.Superblock)), g.Superblock.EntryBytes())
+}
+
+func newResident(g *layout.Graph, memory []byte, offset, width int) *Resident {
+	end := (int(g.Superblock.Nodes+1)*offset + 7) &^ 7
+	r := &Resident{graph: g, entries: memory[end:], width: width, mask: ^uint64(0) >> (64 - 8*width)}
+	if offset == 4 {
+		r.narrow = offheap.Slice[uint32](memory[:end])
 	} else {
-		r.wide = offheap.Slice[uint64](memory[:offsets])
+		r.wide = offheap.Slice[uint64](memory[:end])
 	}
 	return r
 }

@@ -23,6 +23,9 @@ type Sampler struct {
 	keeper  keeper
 	single  [1]Draw // Sample's
 
+	resident *Resident // nil: blocks are asked for
+	sheet    sheet
+
 	onAdjacency, onEdgeIDs func(i int, b []byte) error // made once: a new closure is an allocation
 }
 
@@ -97,15 +100,30 @@ func (s *Sampler) together(ctx context.Context, spec Spec, draws []Draw) error {
 	}
 	defer s.end()
 	s.begin(spec, draws)
-	for hop, fanout := range spec.Fanouts {
-		if err := s.step(ctx, hop, fanout); err != nil {
-			return fmt.Errorf("sampling hop %d of %d: %w", hop+1, len(spec.Fanouts), err)
-		}
+	if err := s.hops(ctx); err != nil {
+		return err
 	}
 	if err := s.fetchEdgeIDs(ctx); err != nil {
 		return fmt.Errorf("fetching edge ids: %w", err)
 	}
 	return nil
+}
+
+// hops makes all hops of all batches.
+func (s *Sampler) hops(ctx context.Context) error {
+	if s.resident != nil {
+		return s.walkResident()
+	}
+	for hop, fanout := range s.group.spec.Fanouts {
+		if err := s.step(ctx, hop, fanout); err != nil {
+			return inHop(hop, s.group.spec, err)
+		}
+	}
+	return nil
+}
+
+func inHop(hop int, spec Spec, err error) error {
+	return fmt.Errorf("sampling hop %d of %d: %w", hop+1, len(spec.Fanouts), err)
 }
 
 // MemoryBytes is what the scratch holds between batches.
@@ -181,12 +199,16 @@ func (s *Sampler) step(ctx context.Context, hop, fanout int) error {
 		}
 	}
 	for i := range g.walks {
-		w := &g.walks[i]
-		w.lo = w.nodes
-		w.Out.SampledNodes = append(w.Out.SampledNodes, int64(len(w.Out.NID)-w.nodes))
-		w.Out.SampledEdges = append(w.Out.SampledEdges, int64(len(w.Out.Row)-w.from))
+		g.walks[i].endHop()
 	}
 	return nil
+}
+
+// endHop makes the nodes that the hop met the next frontier.
+func (w *walk) endHop() {
+	w.lo = w.nodes
+	w.Out.SampledNodes = append(w.Out.SampledNodes, int64(len(w.Out.NID)-w.nodes))
+	w.Out.SampledEdges = append(w.Out.SampledEdges, int64(len(w.Out.Row)-w.from))
 }
 
 // expand draws the neighbours of all frontiers, which have so many nodes.
