@@ -29,8 +29,9 @@ type Saved struct {
 type SavedSection struct {
 	Name     string            `json:"name"`
 	Workload string            `json:"workload"`
-	Options  map[string]string `json:"options"`
-	Warnings []string          `json:"warnings"`
+	Options  map[string]string `json:"options"`           // those that were given
+	Missing  string            `json:"missing,omitempty"` // why it was not run: the program it needs is not there
+	Warnings []string          `json:"warnings,omitempty"`
 	Summary  []Summary         `json:"summary"`
 }
 
@@ -49,6 +50,9 @@ func Load(paths ...string) (*Saved, error) {
 		}
 		all.Path += ", " + path
 		all.join(s)
+	}
+	if len(paths) > 1 {
+		relate(all.Sections)
 	}
 	return all, nil
 }

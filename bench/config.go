@@ -2,19 +2,56 @@ package bench
 
 import (
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/aether-ooc/aether-ooc/engine"
+	"github.com/aether-ooc/aether-ooc/internal/base"
 	"github.com/aether-ooc/aether-ooc/internal/npy"
+	"github.com/aether-ooc/aether-ooc/layout"
 )
 
 // engineOptions are the settings of a workload that opens a graph.
-func engineOptions(s *Settings) engine.Options {
+func engineOptions(s *Settings) (engine.Options, error) {
+	o := cacheOptions(s)
+	var err error
+	o.Features, o.Lockstep = s.text("features"), s.int("lockstep")
+	o.Memory, err = value[budget](s, "memory").of(s.text("target"))
+	return o, err
+}
+
+// cacheOptions are the settings of all that reads through a cache.
+func cacheOptions(s *Settings) engine.Options {
 	return engine.Options{
-		Memory: s.int64("memory"), Lanes: s.int("lanes"), Depth: s.int("depth"), MergeAdjacent: s.int("merge"),
-		Backend: s.text("io"), Policy: s.text("policy"), Buffered: s.on("buffered"), Features: s.text("features"), Lockstep: s.int("lockstep"),
+		Lanes: s.int("lanes"), Depth: s.int("depth"), MergeAdjacent: s.int("merge"),
+		Backend: s.text("io"), Policy: s.text("policy"), Buffered: s.on("buffered"),
 	}
 }
+
+// of gives the budget in bytes. A share is one of what the graph's edges would
+// take as plain 32-bit ids, which does not change with the encoding.
+func (b budget) of(graph string) (int64, error) {
+	if b.share == 0 {
+		return b.bytes, nil
+	}
+	f, err := os.Open(graph)
+	if err != nil {
+		return 0, fmt.Errorf("bench: %w", err)
+	}
+	defer f.Close()
+	head := make([]byte, base.BlockSize)
+	if _, err := io.ReadFull(f, head); err != nil {
+		return 0, fmt.Errorf("bench: %s is no graph file: %w", graph, err)
+	}
+	super, err := layout.DecodeSuperblock(head)
+	if err != nil {
+		return 0, fmt.Errorf("bench: %s: %w", graph, err)
+	}
+	return int64(b.share * plainBytes(super.Edges)), nil
+}
+
+// plainBytes is what an adjacency takes as plain 32-bit ids.
+func plainBytes(edges uint64) float64 { return 4 * float64(edges) }
 
 // engineRequest are the settings of a workload that makes batches, and what to
 // ask of the graph once it is open.

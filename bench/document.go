@@ -20,18 +20,14 @@ type Document struct {
 
 // SectionReport is what a section's runs measured.
 type SectionReport struct {
-	Name     string            `json:"name"`
-	Workload string            `json:"workload"`
-	Options  map[string]string `json:"options"` // those that were given
-	Warnings []string          `json:"warnings,omitempty"`
-	Summary  []Summary         `json:"summary"`
-	Runs     []Result          `json:"runs,omitempty"`
+	SavedSection
+	Runs []Result `json:"runs,omitempty"`
 }
 
 func newDocument(sections []Section) *Document {
 	d := &Document{Format: Format, Host: ThisHost()}
 	for _, s := range sections {
-		d.Sections = append(d.Sections, &SectionReport{Name: s.Name, Workload: s.Settings.Workload.Name, Options: s.Settings.Given()})
+		d.Sections = append(d.Sections, &SectionReport{SavedSection: SavedSection{Name: s.Name, Workload: s.Settings.Workload.Name, Options: s.Settings.Given()}})
 	}
 	return d
 }
@@ -44,9 +40,12 @@ func (d *Document) add(section int, r Result) {
 // finish sums up.
 func (d *Document) finish(cut bool) {
 	d.CutShort = cut
+	var all []*SavedSection
 	for _, s := range d.Sections {
 		s.summarize()
+		all = append(all, &s.SavedSection)
 	}
+	relate(all)
 }
 
 // single is the only run of the only section, or nil.
@@ -109,6 +108,7 @@ func (d *Document) Text() string {
 		}
 		b.WriteString(s.text())
 	}
+	b.WriteString(d.ratioText())
 	var p page
 	p.line("host", "%s", d.Host)
 	if d.CutShort && d.single() == nil {

@@ -53,7 +53,8 @@ func featuresConfig(s *Settings) (FeaturesConfig, error) {
 // featuresOptions are an engine's options with the defaults filled in, since the
 // cache is used without an engine here.
 func featuresOptions(s *Settings) engine.Options {
-	o := engineOptions(s)
+	o := cacheOptions(s)
+	o.Memory = s.int64("memory")
 	if o.Lanes == 0 {
 		o.Lanes = host.CPUs()
 	}

@@ -55,6 +55,11 @@ func ReadJobs(override map[string]string, paths ...string) ([]Section, error) {
 		if err != nil {
 			return nil, err
 		}
+		for _, s := range sections {
+			if slices.Contains(namesOf(all), s.Name) {
+				return nil, optionf("%s: a section [%s] is in another of the job files too: give each its own name", path, s.Name)
+			}
+		}
 		all = append(all, sections...)
 	}
 	return all, nil
@@ -82,6 +87,11 @@ func ParseJob(r io.Reader, name string, override map[string]string) ([]Section, 
 			return nil, err
 		}
 		sections = append(sections, Section{b.name, s})
+	}
+	for _, b := range blocks {
+		if err := b.checkAgainst(global, sections, name); err != nil {
+			return nil, err
+		}
 	}
 	if sections == nil {
 		return nil, optionf("%s: no section but [global]: add one such as [mine] with workload=sample", name)
@@ -160,6 +170,31 @@ func (b block) settings(global []line, override map[string]string, file string) 
 	return s, nil
 }
 
+// checkAgainst refuses a ratio to a section that the job does not have.
+func (b block) checkAgainst(global []line, sections []Section, file string) error {
+	i := slices.IndexFunc(sections, func(s Section) bool { return s.Name == b.name })
+	if i < 0 {
+		return nil // [global]
+	}
+	against := sections[i].Settings.text("against")
+	if against == "" || slices.ContainsFunc(sections, func(s Section) bool { return s.Name == against }) {
+		return nil
+	}
+	l, ok := lastOf("against", slices.Concat(global, b.lines))
+	if !ok {
+		l.no = b.no // from the command line
+	}
+	return optionf("%s:%d: [%s] against: no section is called %q%s", file, l.no, b.name, against, meant(against, namesOf(sections)))
+}
+
+func namesOf(sections []Section) []string {
+	var names []string
+	for _, s := range sections {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
 // setLine sets what a line says, unless that will be overridden anyway: then its
 // variables need not be there.
 func (s *Settings) setLine(l line, override map[string]string) error {
@@ -200,10 +235,7 @@ func Select(sections []Section, names []string) ([]Section, error) {
 	if len(names) == 0 {
 		return sections, nil
 	}
-	var known []string
-	for _, s := range sections {
-		known = append(known, s.Name)
-	}
+	known := namesOf(sections)
 	for _, n := range names {
 		if !slices.Contains(known, n) {
 			return nil, optionf("no section is called %q%s", n, meant(n, known))

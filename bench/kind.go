@@ -23,6 +23,7 @@ var (
 	kindInt      = Kind{"int", "a whole number such as 128", parseInt, decimal}
 	kindUint     = Kind{"uint", "a whole number such as 1", parseUint, decimal}
 	kindBytes    = Kind{"bytes", "a number of bytes, or one with a unit, such as 4k, 64KiB or 2GiB (k, m, g count in 1,024, kB, MB, GB in 1,000)", parseBytes, memory}
+	kindBudget   = Kind{"bytes", "as bytes, such as 512MiB or 2g, or a share such as 25%, of the adjacency as plain 32-bit ids: 4 bytes for each edge", parseBudget, decimal}
 	kindDuration = Kind{"duration", "a time such as 500ms, 10s or 2m; a bare number counts seconds", parseDuration, duration}
 	kindBool     = Kind{"bool", "1 or 0, true or false", parseBool, decimal}
 	kindText     = Kind{"string", "a path or a word", func(w string) (any, error) { return w, nil }, decimal}
@@ -85,6 +86,28 @@ func parseBytes(w string) (any, error) {
 		return nil, fmt.Errorf("%q is no size", w)
 	}
 	return int64(n), nil
+}
+
+// budget is an amount of memory, or a share of a graph's plain adjacency.
+type budget struct {
+	bytes int64
+	share float64 // 0: bytes counts
+}
+
+func parseBudget(w string) (any, error) {
+	percent, isShare := strings.CutSuffix(strings.TrimSpace(w), "%")
+	if !isShare {
+		n, err := parseBytes(w)
+		if err != nil {
+			return nil, err
+		}
+		return budget{bytes: n.(int64)}, nil
+	}
+	x, err := strconv.ParseFloat(strings.TrimSpace(percent), 64)
+	if err != nil || math.IsInf(x, 0) || !(x > 0) {
+		return nil, fmt.Errorf("%q is no share", w)
+	}
+	return budget{share: x / 100}, nil
 }
 
 func parseDuration(w string) (any, error) {

@@ -19,6 +19,7 @@ type Option struct {
 	Choices []string
 	Help    string
 	For     []string // workloads that have it; nil: all
+	Jobs    bool     // of sections among others: a flag of "run" only, not of a lone measurement
 }
 
 // has reports whether a workload has the option.
@@ -84,7 +85,7 @@ func (o *Option) Describe() string {
 	var p page
 	p.line("option", "%s", strings.Join(o.names(), ", "))
 	p.line("what", "%s", o.Help)
-	p.line("written", "--%s VALUE, or in a job file %s=VALUE", o.Name, o.Name)
+	p.line("written", "--%s VALUE%s, or in a job file %s=VALUE", o.Name, map[bool]string{true: " of bench run"}[o.Jobs], o.Name)
 	p.line("type", "%s: %s", o.Kind.Name, o.Kind.Like)
 	if o.Choices != nil {
 		p.line("choices", "%s", strings.Join(o.Words(), ", "))

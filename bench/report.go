@@ -12,7 +12,7 @@ import (
 var reportPage string
 
 var reportTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
-	"figure": figure, "share": share, "text": func(r Result) string { return r.Text() },
+	"figure": figure, "digits": digits, "share": share, "text": func(r Result) string { return r.Text() },
 }).Parse(reportPage))
 
 // reportSection is a section as the page shows it.
@@ -29,7 +29,8 @@ func (d *Document) HTML() ([]byte, error) {
 		*Document
 		Made     string
 		Sections []reportSection
-	}{Document: d, Made: time.Now().UTC().Format("2006-01-02 15:04 MST")}
+		Ratios   []related
+	}{Document: d, Ratios: d.ratios(), Made: time.Now().UTC().Format("2006-01-02 15:04 MST")}
 	for _, s := range d.Sections {
 		shown, err := s.shown()
 		if err != nil {

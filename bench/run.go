@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"time"
@@ -44,19 +45,45 @@ func Run(ctx context.Context, sections []Section, h Hooks) (*Document, error) {
 	}
 	d := newDocument(sections)
 	for round := range most(sections) {
-		for i, p := range all {
-			if round >= p.Settings.int("repeat") || ctx.Err() != nil {
+		for _, i := range turns(len(all), round) {
+			if round >= all[i].Settings.int("repeat") || d.Sections[i].Missing != "" || ctx.Err() != nil {
 				continue
 			}
-			r, err := p.once(ctx, h)
-			if err != nil {
-				return nil, fmt.Errorf("section [%s]: %w", p.Name, err)
+			if err := d.turn(ctx, i, all[i], h); err != nil {
+				return nil, fmt.Errorf("section [%s]: %w", all[i].Name, err)
 			}
-			d.add(i, r)
 		}
 	}
 	d.finish(ctx.Err() != nil)
 	return d, nil
+}
+
+// turns is the order of a round. Every second one runs backwards, so that no
+// section always comes after the same neighbour.
+func turns(n, round int) []int {
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i
+		if round%2 == 1 {
+			order[i] = n - 1 - i
+		}
+	}
+	return order
+}
+
+// turn runs a section once. One that needs a program which is not there is marked
+// as missing, unless there is nothing else to report.
+func (d *Document) turn(ctx context.Context, i int, p prepared, h Hooks) error {
+	r, err := p.once(ctx, h)
+	switch {
+	case errors.Is(err, ErrMissing) && len(d.Sections) > 1:
+		d.Sections[i].Missing = err.Error()
+	case err != nil:
+		return err
+	default:
+		d.add(i, r)
+	}
+	return nil
 }
 
 // once is one run, from a clean start: what the runs before left on the heap and

@@ -34,6 +34,7 @@ func tiny(t testing.TB) input {
 func (in input) quick() map[string]string {
 	return map[string]string{
 		"device":   "target=" + in.graph + " runtime=20ms ramp=5ms depth=4",
+		"fio":      "target=" + in.graph + " runtime=20ms ramp=0 depth=4",
 		"sample":   "target=" + in.graph + " batches=6 ramp=2 batch-size=64 fanouts=5,5 memory=16MiB calibrate=10ms",
 		"features": "target=" + filepath.Join(in.dir, "x.npy") + " rows=1024 dim=16 ids=zipf gather=200 batches=6 ramp=2 memory=16MiB",
 		"serve":    "target=" + in.graph + " batches=6 ramp=2 batch-size=64 fanouts=5,5 memory=16MiB clients=2",
@@ -57,6 +58,7 @@ func settingsOf(t testing.TB, workload, options string) *Settings {
 // as.
 func TestEveryWorkload(t *testing.T) {
 	in := tiny(t)
+	fakeFio(t, printsReport)
 	for _, w := range Workloads() {
 		t.Run(w.Name, func(t *testing.T) {
 			options, ok := in.quick()[w.Name]
@@ -119,7 +121,7 @@ func TestTurns(t *testing.T) {
 	require.NoError(t, err)
 	require.Nil(t, d.single())
 	var order []time.Time
-	for _, at := range [][2]int{{0, 0}, {1, 0}, {0, 1}, {1, 1}, {0, 2}} {
+	for _, at := range [][2]int{{0, 0}, {1, 0}, {1, 1}, {0, 1}, {0, 2}} { // every second round runs backwards
 		order = append(order, d.Sections[at[0]].Runs[at[1]].common().Started)
 	}
 	require.Len(t, d.Sections[1].Runs, 2)
@@ -176,12 +178,12 @@ func TestInterrupted(t *testing.T) {
 	require.Empty(t, left, "temporary files")
 }
 
-// TestSameSeedSameCounts: with one lane and a policy that decides in order, two
+// TestSameSeedSameCounts: with one lane, one batch at a time and a policy that decides in order, two
 // runs count the same.
 func TestSameSeedSameCounts(t *testing.T) {
 	in := tiny(t)
 	counts := func(seed string) []int64 {
-		s := settingsOf(t, "sample", in.quick()["sample"]+" lanes=1 policy=clock calibrate=0 seed="+seed)
+		s := settingsOf(t, "sample", in.quick()["sample"]+" lanes=1 lockstep=1 policy=clock calibrate=0 seed="+seed)
 		d, err := Run(t.Context(), []Section{{"a", s}}, Hooks{})
 		require.NoError(t, err)
 		r := d.single().(*SampleResult)
@@ -292,4 +294,22 @@ func TestWideSpreadWarns(t *testing.T) {
 	calm := &SectionReport{Runs: []Result{fast, fast}}
 	calm.summarize()
 	require.Empty(t, calm.Warnings)
+}
+
+// TestShareOfMemory: a share is one of 4 bytes for each edge.
+func TestShareOfMemory(t *testing.T) {
+	in := tiny(t)
+	for word, want := range map[string]int64{"16MiB": 16 << 20, "0.5g": 1 << 29, "100%": 4 << 14, "12.5%": 1 << 13} {
+		o, err := engineOptions(settingsOf(t, "sample", "target="+in.graph+" memory="+word))
+		require.NoError(t, err)
+		require.Equal(t, want, o.Memory, word)
+	}
+	for target, says := range map[string]string{in.edges: in.edges, in.dir + "/gone": "gone"} {
+		_, err := engineOptions(settingsOf(t, "sample", "target="+target+" memory=25%"))
+		require.ErrorContains(t, err, says)
+	}
+	d, err := Run(t.Context(), []Section{{"a", settingsOf(t, "sample", in.quick()["sample"]+" memory=40000%")}}, Hooks{})
+	require.NoError(t, err)
+	require.InDelta(t, 400, d.single().(*SampleResult).BudgetShare, 1e-9)
+	require.Contains(t, d.Text(), "40000.0 % of the adjacency as plain 32-bit ids, 4 B × 16,384 edges")
 }

@@ -47,6 +47,7 @@ type SampleResult struct {
 	CPUPerMillionEdges float64 `json:"cpu_seconds_per_million_edges"`
 	AllocsPerBatch     float64 `json:"allocs_per_batch"`
 	BudgetBytes        int64   `json:"budget_bytes"`
+	BudgetShare        float64 `json:"budget_share"` // of the adjacency as plain 32-bit ids, 4 bytes for each edge
 	LargestBatchBytes  int64   `json:"largest_batch_bytes"`
 
 	// Device is what the device gives to random reads of the same mean size, at
@@ -93,6 +94,7 @@ func (r *sampleRun) result(cut bool) *SampleResult {
 	res.took(r.from.usage, r.to.usage)
 	res.CutShort, res.series, res.counted = cut, r.series, "edges"
 	res.BudgetBytes = res.Info.Budget.Memory
+	res.BudgetShare = ratio(float64(res.BudgetBytes), plainBytes(res.Info.Edges))
 	res.keep("batch", &res.Latency)
 	misses := b.Total.Misses - a.Total.Misses
 	res.HitRatio = ratio(float64(res.Blocks-misses), float64(res.Blocks))
@@ -187,6 +189,7 @@ func (r *SampleResult) Text() string {
 	}
 	p.line("CPU", "%.2f s per million edges, garbage collector %s of it, %.0f allocations a batch", r.CPUPerMillionEdges, share(r.GCCPUShare), r.AllocsPerBatch)
 	p.line("memory", "peak %s with a budget of %s (cache %s)", memory(r.PeakRSSBytes), memory(r.BudgetBytes), memory(r.Info.Budget.Cache))
+	p.line("  which is", "%s of the adjacency as plain 32-bit ids, 4 B × %s edges", share(r.BudgetShare), count(int64(r.Info.Edges)))
 	r.closing(&p)
 	return p.b.String()
 }

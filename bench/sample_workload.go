@@ -28,8 +28,12 @@ the adjacency in the cache as far as it fits; the report says which.`,
 
 func sampleConfig(s *Settings) (SampleConfig, error) {
 	request, accept, err := engineRequest(s)
+	if err != nil {
+		return SampleConfig{}, err
+	}
+	options, err := engineOptions(s)
 	return SampleConfig{
-		Graph: s.text("target"), Options: engineOptions(s), Request: request, Accept: accept, Batches: s.int64("batches"), Ramp: s.int64("ramp"),
+		Graph: s.text("target"), Options: options, Request: request, Accept: accept, Batches: s.int64("batches"), Ramp: s.int64("ramp"),
 		Runtime: s.duration("runtime"), Preload: s.on("preload"), Calibrate: s.duration("calibrate"),
 	}, err
 }

@@ -12,8 +12,12 @@ share its CPUs and memory.`,
   aether-ooc bench serve graph.bin --with-features --batches 200 --json`,
 	prepare: func(s *Settings) (runner, error) {
 		request, accept, err := engineRequest(s)
+		if err != nil {
+			return nil, err
+		}
+		options, err := engineOptions(s)
 		c := ServeConfig{
-			Graph: s.text("target"), Options: engineOptions(s), Request: request, Accept: accept, Clients: s.int("clients"),
+			Graph: s.text("target"), Options: options, Request: request, Accept: accept, Clients: s.int("clients"),
 			Batches: s.int64("batches"), Ramp: s.int64("ramp"), Runtime: s.duration("runtime"),
 		}
 		return func(ctx context.Context, e env) (Result, error) {

@@ -19,6 +19,10 @@ type Summary struct {
 	Max    float64   `json:"max"`
 	Spread float64   `json:"spread"` // (max − min) ÷ median
 	Values []float64 `json:"values"` // in the order of the runs
+
+	// Of is what a ratio divides. Its median is that of the two medians, its
+	// other values are those of the repetitions.
+	Of string `json:"of,omitempty"`
 }
 
 // wide is the spread from which a median says little.
@@ -43,7 +47,9 @@ func median(values []float64) float64 {
 func (s *SectionReport) summarize() {
 	s.Summary = []Summary{}
 	if len(s.Runs) == 0 {
-		s.Warnings = append(s.Warnings, "no run of this section has begun")
+		if s.Missing == "" {
+			s.Warnings = append(s.Warnings, "no run of this section has begun")
+		}
 		return
 	}
 	whole := slices.DeleteFunc(slices.Clone(s.Runs), func(r Result) bool { return r.common().CutShort })
@@ -119,6 +125,9 @@ func (s *SectionReport) text() string {
 			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t\n", m.Name, figure(m.Median), figure(m.Min), figure(m.Max), share(m.Spread))
 		}
 		w.Flush()
+	}
+	if s.Missing != "" {
+		fmt.Fprintf(&b, "MISSING: %s\n", s.Missing)
 	}
 	for _, warning := range s.Warnings {
 		fmt.Fprintf(&b, "WARNING: %s\n", warning)

@@ -87,7 +87,7 @@ type Metric struct {
 
 // workloads are all there are; each file of one adds its own here.
 func workloads() []*Workload {
-	return []*Workload{&deviceWorkload, &sampleWorkload, &featuresWorkload, &cacheWorkload, &serveWorkload, &buildWorkload}
+	return []*Workload{&deviceWorkload, &fioWorkload, &sampleWorkload, &featuresWorkload, &cacheWorkload, &serveWorkload, &buildWorkload}
 }
 
 // Workloads lists them.

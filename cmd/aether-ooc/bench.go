@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -80,7 +81,7 @@ func newWorkload(w *bench.Workload) *cobra.Command {
 		},
 	}
 	for _, o := range bench.OptionsOf(w.Name) {
-		if o.Name != "target" {
+		if o.Name != "target" && !o.Jobs {
 			bindOption(c, o, settings.Set, settings.Get(o.Name))
 		}
 	}
@@ -224,12 +225,15 @@ func markedBench(err error) error {
 }
 
 // benchOutput is how a document is printed.
-type benchOutput struct{ json, report string }
+type benchOutput struct {
+	json    string
+	reports []string
+}
 
 func (o *benchOutput) bind(c *cobra.Command) {
 	c.Flags().StringVar(&o.json, "json", "", "print the report as JSON; json+ adds histograms' buckets and series over time")
 	c.Flags().Lookup("json").NoOptDefVal = "json"
-	c.Flags().StringVar(&o.report, "report", "", "write the report, with plots, to this file too: one HTML page that needs nothing else")
+	c.Flags().StringArrayVar(&o.reports, "report", nil, "write the report to this file too, in the form that its name ends in: .html, one page with plots that needs nothing else, .json or .txt; may be repeated")
 	_ = c.RegisterFlagCompletionFunc("json", cobra.FixedCompletions(jsonForms(), cobra.ShellCompDirectiveNoFileComp))
 }
 
@@ -239,8 +243,11 @@ func jsonForms() []string { return slices.Sorted(maps.Keys(rawForms)) }
 var rawForms = map[string]bool{"json": false, "json+": true}
 
 func (o *benchOutput) check() error {
-	if o.report != "" {
-		if err := host.CheckTarget(o.report); err != nil {
+	for _, path := range o.reports {
+		if _, err := choose("the ending of --report", filepath.Ext(path), reportForms); err != nil {
+			return err
+		}
+		if err := host.CheckTarget(path); err != nil {
 			return usagef("--report: %w", err)
 		}
 	}
@@ -251,13 +258,20 @@ func (o *benchOutput) check() error {
 	return err
 }
 
+// reportForms are how a report is written, by the ending of its file's name.
+var reportForms = map[string]func(*bench.Document) ([]byte, error){
+	".html": (*bench.Document).HTML,
+	".json": func(d *bench.Document) ([]byte, error) { return d.JSON(false) },
+	".txt":  func(d *bench.Document) ([]byte, error) { return []byte(d.Text()), nil },
+}
+
 func (o *benchOutput) print(c *cobra.Command, d *bench.Document) error {
-	if o.report != "" {
-		page, err := d.HTML()
+	for _, path := range o.reports {
+		b, err := reportForms[filepath.Ext(path)](d)
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(o.report, page, 0o644); err != nil {
+		if err := os.WriteFile(path, b, 0o644); err != nil {
 			return err
 		}
 	}
