@@ -244,8 +244,8 @@ var rawForms = map[string]bool{"json": false, "json+": true}
 
 func (o *benchOutput) check() error {
 	for _, path := range o.reports {
-		if _, err := choose("the ending of --report", filepath.Ext(path), reportForms); err != nil {
-			return err
+		if _, ok := reportForms[filepath.Ext(path)]; !ok {
+			return usagef("--report %s: its form follows its name: end it in .html, .json or .txt", path)
 		}
 		if err := host.CheckTarget(path); err != nil {
 			return usagef("--report: %w", err)
