@@ -24,6 +24,7 @@ var rows = map[string]int{
 	"engine":         3,
 	"arrowbatch":     4,
 	"ingest":         5,
+	"ingest/matrix":  5,
 	"inspect":        5,
 	"serve":          5,
 	"serve/client":   5,
