@@ -7,7 +7,9 @@ SHELL       := /bin/bash
 
 PYTHON      ?= python3
 VERSION     := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' python/aethergraph/_version.py 2>/dev/null)
-GOBUILD     := go build -trimpath -ldflags "-X main.version=$(VERSION)"
+REVISION    := $(or $(shell git describe --always --abbrev=40 --exclude '*' --dirty 2>/dev/null),unknown)
+BENCH       := $(shell sed -n 's/^module //p' go.mod)/bench
+GOBUILD     := go build -trimpath -ldflags "-X main.version=$(VERSION) -X $(BENCH).revision=$(REVISION)"
 SOURCES     := $(shell find . -name '*.go' -not -name '*_test.go' -not -path './.venv/*') go.mod go.sum
 CACHE       ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/aether-ooc
 REPORTS     := build/reports
@@ -17,15 +19,21 @@ PY          := .venv/bin/python
 GOTESTSUM   := go run gotest.tools/gotestsum@v1.13.0
 STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.7.0
 
-.PHONY: help build demo test lint test-go test-invariants test-race test-python test-outofcore venv docs bench-compare clean
+.PHONY: help build demo test lint test-go test-invariants test-race test-python test-outofcore venv docs bench-figures bench-compare clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
 
 build: bin/aether-ooc ## bin/aether-ooc
 
-bin/aether-ooc: $(SOURCES)
+bin/aether-ooc: $(SOURCES) build/revision
 	$(GOBUILD) -o $@ ./cmd/aether-ooc
+
+# What the reports say of the source: a new revision is a new program.
+build/revision: FORCE
+	@mkdir -p build
+	@test "$$(cat $@ 2>/dev/null)" = "$(REVISION)" || echo "$(REVISION)" > $@
+FORCE:
 
 demo: build venv ## train on a real graph through Ray, then sample one out of core (less than ten minutes)
 	tools/demo.sh
@@ -75,6 +83,10 @@ venv: .venv/.complete ## .venv with the package, over a shared environment of lo
 .venv/.complete: python/requirements.lock python/pyproject.toml $(shell find python/aethergraph -name '*.py' 2>/dev/null) $(SOURCES) tools/venv.sh
 	PYTHON="$(PYTHON)" CACHE="$(CACHE)" tools/venv.sh
 	@touch $@
+
+bench-figures: build ## the figures of docs/BENCHMARKING.md, in one report (DIR=/path/on/nvme SCALE=24 JOBS="device sample"; 20 minutes, a quiet machine and fio)
+	@test -n "$(DIR)" || { echo "bench-figures: name a folder on the device to measure: make bench-figures DIR=/mnt/nvme/figures"; exit 2; }
+	DIR="$(DIR)" bench/figures.sh
 
 bench-compare: ## what the working tree changed since REF, by runs that take turns (REF=main RUNS=6 JOB=… GRAPH=…)
 	@test -n "$(REF)" || { echo "bench-compare: name a commit: make bench-compare REF=main"; exit 2; }

@@ -31,6 +31,7 @@ type SavedSection struct {
 	Workload string            `json:"workload"`
 	Options  map[string]string `json:"options"`           // those that were given
 	Missing  string            `json:"missing,omitempty"` // why it was not run: the program it needs is not there
+	Failed   string            `json:"failed,omitempty"`  // why it was not run, or not again
 	Warnings []string          `json:"warnings,omitempty"`
 	Summary  []Summary         `json:"summary"`
 }

@@ -3,6 +3,7 @@ package bench
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -32,10 +33,21 @@ func newDocument(sections []Section) *Document {
 	return d
 }
 
-func (d *Document) add(section int, r Result) {
+// note keeps what came of a section's run.
+func (d *Document) note(section int, r Result, err error) {
 	s := d.Sections[section]
-	s.Runs = append(s.Runs, r)
+	switch {
+	case errors.Is(err, ErrMissing):
+		s.Missing = err.Error()
+	case err != nil:
+		s.Failed = err.Error()
+	default:
+		s.Runs = append(s.Runs, r)
+	}
 }
+
+// gone: the section need not be run again.
+func (s *SectionReport) gone() bool { return s.Missing != "" || s.Failed != "" }
 
 // finish sums up.
 func (d *Document) finish(cut bool) {

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -22,7 +23,7 @@ type Host struct {
 	MemoryBytes int64  `json:"memory_bytes"`
 	Go          string `json:"go"`
 	OSArch      string `json:"os_arch"`
-	Revision    string `json:"revision"` // of the program's source; "": not built from a repository
+	Revision    string `json:"revision"` // of the program's source, or "unknown"
 	Modified    bool   `json:"modified"` // the source had changes beside the revision
 }
 
@@ -43,25 +44,36 @@ func ThisHost() Host {
 	if n, err := host.MemoryLimit(); err == nil {
 		h.MemoryBytes = n
 	}
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range info.Settings {
-			switch s.Key {
-			case "vcs.revision":
-				h.Revision = s.Value
-			case "vcs.modified":
-				h.Modified = s.Value == "true"
-			}
+	h.Revision, h.Modified = sourceOf(revision)
+	return h
+}
+
+// revision is set by the linker (make build): a commit, with "-dirty" where the
+// source had changes beside it.
+var revision string
+
+// sourceOf tells a revision from its changes. A program that make has not built
+// has what the go command knows of its repository.
+func sourceOf(revision string) (commit string, modified bool) {
+	commit, modified = strings.CutSuffix(revision, "-dirty")
+	info, ok := debug.ReadBuildInfo()
+	if commit != "" || !ok {
+		return cmp.Or(commit, "unknown"), modified
+	}
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			commit = s.Value
+		case "vcs.modified":
+			modified = s.Value == "true"
 		}
 	}
-	return h
+	return cmp.Or(commit, "unknown"), modified
 }
 
 // String gives the host for people.
 func (h Host) String() string {
-	revision := "of unknown revision"
-	if h.Revision != "" {
-		revision = "revision " + h.Revision[:min(12, len(h.Revision))]
-	}
+	revision := "revision " + h.Revision[:min(12, len(h.Revision))]
 	if h.Modified {
 		revision += " with changes"
 	}

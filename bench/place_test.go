@@ -18,6 +18,7 @@ func TestPlace(t *testing.T) {
 	require.Positive(t, h.CPUs)
 	require.NotEmpty(t, h.Kernel)
 	require.NotContains(t, h.String(), "%!")
+	require.NotEmpty(t, h.Revision)
 
 	for _, c := range []struct {
 		path, folder string
@@ -25,6 +26,19 @@ func TestPlace(t *testing.T) {
 	}{{"/a/b", "/", true}, {"/a/b", "/a", true}, {"/a", "/a", true}, {"/ab", "/a", false}, {"/a", "/a/b", false}} {
 		require.Equal(t, c.want, under(c.path, c.folder), "%s %s", c.path, c.folder)
 	}
+}
+
+func TestSource(t *testing.T) {
+	for word, want := range map[string]Host{
+		"0123456789abcdef":       {Revision: "0123456789abcdef"},
+		"0123456789abcdef-dirty": {Revision: "0123456789abcdef", Modified: true},
+		"unknown":                {Revision: "unknown"},
+		"":                       {Revision: "unknown"}, // go test knows of no repository
+	} {
+		commit, modified := sourceOf(word)
+		require.Equal(t, want, Host{Revision: commit, Modified: modified}, word)
+	}
+	require.Contains(t, Host{Revision: "0123456789abcdef", Modified: true}.String(), "revision 0123456789ab with changes")
 }
 
 // TestPageCache: what was just written lies in the page cache, and leaves it when

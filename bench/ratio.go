@@ -1,6 +1,8 @@
 package bench
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -30,11 +32,11 @@ func relate(all []*SavedSection) {
 func (s *SavedSection) relateTo(name string, all []*SavedSection) error {
 	i := slices.IndexFunc(all, func(o *SavedSection) bool { return o.Name == name })
 	if i < 0 {
-		return fmt.Errorf("it was not run")
+		return errors.New("it was not run")
 	}
 	o := all[i]
-	if o.Missing != "" {
-		return fmt.Errorf("%s", o.Missing)
+	if len(o.Summary) == 0 {
+		return errors.New(cmp.Or(o.Missing, o.Failed, "it has no runs"))
 	}
 	figure := s.Options["figure"]
 	a, b := s.find(figure), o.find(figure)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"time"
 )
 
@@ -37,25 +38,33 @@ func prepare(sections []Section) ([]prepared, error) {
 
 // Run measures the sections, each as often as its repeat says. Their runs take
 // turns, so that what changes on the machine meanwhile meets all of them alike.
-// When ctx ends, the document holds what was measured until then.
+// When ctx ends, the document holds what was measured until then. When one of
+// several sections fails, the others go on, and the document comes with the error.
 func Run(ctx context.Context, sections []Section, h Hooks) (*Document, error) {
 	all, err := prepare(sections)
 	if err != nil {
 		return nil, err
 	}
 	d := newDocument(sections)
+	var errs []error
 	for round := range most(sections) {
 		for _, i := range turns(len(all), round) {
-			if round >= all[i].Settings.int("repeat") || d.Sections[i].Missing != "" || ctx.Err() != nil {
+			if round >= all[i].Settings.int("repeat") || d.Sections[i].gone() || ctx.Err() != nil {
 				continue
 			}
-			if err := d.turn(ctx, i, all[i], h); err != nil {
-				return nil, fmt.Errorf("section [%s]: %w", all[i].Name, err)
+			r, err := all[i].once(ctx, h)
+			d.note(i, r, err)
+			if err != nil {
+				errs = append(errs, fmt.Errorf("section [%s]: %w", all[i].Name, err))
 			}
 		}
 	}
+	if len(errs) == len(sections) {
+		return nil, errors.Join(errs...)
+	}
 	d.finish(ctx.Err() != nil)
-	return d, nil
+	errs = slices.DeleteFunc(errs, func(err error) bool { return errors.Is(err, ErrMissing) })
+	return d, errors.Join(errs...)
 }
 
 // turns is the order of a round. Every second one runs backwards, so that no
@@ -69,21 +78,6 @@ func turns(n, round int) []int {
 		}
 	}
 	return order
-}
-
-// turn runs a section once. One that needs a program which is not there is marked
-// as missing, unless there is nothing else to report.
-func (d *Document) turn(ctx context.Context, i int, p prepared, h Hooks) error {
-	r, err := p.once(ctx, h)
-	switch {
-	case errors.Is(err, ErrMissing) && len(d.Sections) > 1:
-		d.Sections[i].Missing = err.Error()
-	case err != nil:
-		return err
-	default:
-		d.add(i, r)
-	}
-	return nil
 }
 
 // once is one run, from a clean start: what the runs before left on the heap and

@@ -218,6 +218,22 @@ func TestRunRefuses(t *testing.T) {
 	}
 }
 
+// TestOneFails: the others go on, and the error comes with the report.
+func TestOneFails(t *testing.T) {
+	in := tiny(t)
+	good, bad := settingsOf(t, "device", in.quick()["device"]+" repeat=2"), settingsOf(t, "device", "target=/nowhere repeat=2")
+	d, err := Run(t.Context(), []Section{{"bad", bad}, {"good", good}}, Hooks{})
+	require.ErrorIs(t, err, os.ErrNotExist)
+	require.ErrorContains(t, err, "[bad]")
+	require.Len(t, d.Sections[1].Runs, 2)
+	require.Contains(t, d.Text(), "FAILED: ")
+	_, err = d.HTML()
+	require.NoError(t, err)
+	d, err = Run(t.Context(), []Section{{"bad", bad}, {"worse", bad}}, Hooks{})
+	require.Error(t, err)
+	require.Nil(t, d)
+}
+
 // TestSweep: a sweep measures every size at every depth, and writes a profile.
 func TestSweep(t *testing.T) {
 	in := tiny(t)

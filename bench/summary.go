@@ -47,7 +47,7 @@ func median(values []float64) float64 {
 func (s *SectionReport) summarize() {
 	s.Summary = []Summary{}
 	if len(s.Runs) == 0 {
-		if s.Missing == "" {
+		if !s.gone() {
 			s.Warnings = append(s.Warnings, "no run of this section has begun")
 		}
 		return
@@ -128,6 +128,9 @@ func (s *SectionReport) text() string {
 	}
 	if s.Missing != "" {
 		fmt.Fprintf(&b, "MISSING: %s\n", s.Missing)
+	}
+	if s.Failed != "" {
+		fmt.Fprintf(&b, "FAILED: %s\n", s.Failed)
 	}
 	for _, warning := range s.Warnings {
 		fmt.Fprintf(&b, "WARNING: %s\n", warning)

@@ -210,10 +210,10 @@ func measure(c *cobra.Command, sections []bench.Section, out benchOutput) error 
 		},
 	})
 	bar.finish()
-	if err != nil {
+	if d == nil {
 		return markedBench(err)
 	}
-	return out.print(c, d)
+	return errors.Join(out.print(c, d), err)
 }
 
 // markedBench gives a mistake in an option the exit code of a mistake in a flag.
