@@ -1,16 +1,21 @@
 package engine
 
-import "sort"
+import (
+	"sort"
+
+	"github.com/aether-ooc/aether-ooc/sampler"
+)
 
 // Budget is how Options.Memory is divided, in bytes.
 type Budget struct {
-	Memory  int64 `json:"memory_bytes"`  // the whole
-	Index   int64 `json:"index_bytes"`   // the graph's block index and the checksums of the files beside it
-	Lanes   int64 `json:"lanes_bytes"`   // rings and scratch
-	Cache   int64 `json:"cache_bytes"`   // the arena, its tables, the policy's own heap
-	Mapped  int64 `json:"mapped_bytes"`  // of Cache: what lies outside the Go heap
-	Batches int64 `json:"batches_bytes"` // batches being made, waiting, and kept for reuse
-	Slots   int   `json:"cache_slots"`   // blocks that the cache holds
+	Memory   int64 `json:"memory_bytes"`   // the whole
+	Index    int64 `json:"index_bytes"`    // the graph's block index and the checksums of the files beside it
+	Lanes    int64 `json:"lanes_bytes"`    // rings and scratch
+	Resident int64 `json:"resident_bytes"` // the whole adjacency, decoded, with the room for loading it; 0: it stays in blocks
+	Cache    int64 `json:"cache_bytes"`    // the arena, its tables, the policy's own heap
+	Mapped   int64 `json:"mapped_bytes"`   // of Cache and Resident: what lies outside the Go heap
+	Batches  int64 `json:"batches_bytes"`  // batches being made, waiting, and kept for reuse
+	Slots    int   `json:"cache_slots"`    // blocks that the cache holds
 }
 
 const (
@@ -25,18 +30,36 @@ type demand struct {
 	perLane   int64                 // bytes
 	lanes     int                   //
 	blocks    int64                 // in all files: more slots are of no use
+	resident  int64                 // bytes of the decoded adjacency; 0: it shall not be had
+	adjacency int64                 // blocks of all files that the cache is then spared
 	footprint func(slots int) int64 // bytes of a cache
 }
 
 // divide splits a budget: index and lanes take what they need, batches a quarter
-// of the rest, the cache what remains. Reports false when that is too little for
+// of the rest, up to a bound; then comes the decoded adjacency, if there is room
+// for all of it and the least cache; the cache has what remains, and gives back to
+// the batches what it has no blocks for. Reports false when that is too little for
 // the lanes to work.
 func (d demand) divide(memory int64) (Budget, bool) {
 	b := Budget{Memory: memory, Index: d.index, Lanes: int64(d.lanes) * d.perLane}
 	rest := memory - b.Index - b.Lanes
 	b.Batches = max(0, min(rest/4, max(int64(d.lanes)*batchesPerLane, rest/16)))
+	if d.resident > 0 {
+		r := b
+		r.Resident = d.resident + int64(d.lanes)*sampler.LoadBytes
+		if r, ok := d.giveCache(r, d.blocks-d.adjacency); ok {
+			return r, true
+		}
+	}
+	return d.giveCache(b, d.blocks)
+}
+
+// giveCache gives the cache what the others leave of the budget, up to so many
+// blocks.
+func (d demand) giveCache(b Budget, blocks int64) (Budget, bool) {
+	rest := b.Memory - b.Index - b.Lanes - b.Resident
 	least := d.lanes * minSlotsPerLane
-	most := max(least, int(min(d.blocks, rest/(1<<12))))
+	most := max(least, int(min(blocks, rest/(1<<12))))
 	b.Slots = sort.Search(most, func(n int) bool { return d.footprint(n+1) > rest-b.Batches })
 	if b.Slots < least {
 		return b, false

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/aether-ooc/aether-ooc/sampler"
 )
 
 func testDemand(lanes int, blocks int64) demand {
@@ -16,6 +18,7 @@ func TestDivide(t *testing.T) {
 	for _, lanes := range []int{1, 2, 16} {
 		for _, blocks := range []int64{0, 100, 30_000, 1 << 32} {
 			d := testDemand(lanes, blocks)
+			require.Zero(t, d.resident)
 			least := d.least(func(Budget) bool { return true })
 			_, ok := d.divide(least - 1)
 			require.False(t, ok)
@@ -46,4 +49,38 @@ func TestDivideFailsBelowTheLeast(t *testing.T) {
 	b, ok := d.divide(roomy)
 	require.True(t, ok)
 	require.GreaterOrEqual(t, b.Batches, int64(50<<20))
+}
+
+// The decoded adjacency is had from one budget on and in all larger ones; then it
+// has all it needs, the batches the share that they have without it, and the cache no more
+// blocks than are left.
+func TestDivideResident(t *testing.T) {
+	for _, lanes := range []int{1, 2, 16} {
+		for _, resident := range []int64{100, 1 << 20, 1 << 30} {
+			for _, others := range []int64{0, 100_000} {
+				d := testDemand(lanes, others)
+				d.adjacency, d.resident = resident/4096+1, resident
+				d.blocks += d.adjacency
+				plain := d
+				plain.resident = 0
+				require.Equal(t, plain.least(anyBudget), d.least(anyBudget), "it raises no least budget")
+				enough := d.least(func(b Budget) bool { return b.Resident > 0 })
+				for memory := enough - 1; memory < 1<<40; memory = memory*3 + 1 {
+					b, ok := d.divide(memory)
+					require.True(t, ok)
+					if memory < enough {
+						without, _ := plain.divide(memory)
+						require.Equal(t, without, b)
+						continue
+					}
+					name := fmt.Sprintf("%d lanes, %d resident, %d other blocks: %+v", lanes, resident, others, b)
+					require.Equal(t, resident+int64(lanes)*sampler.LoadBytes, b.Resident, name)
+					require.LessOrEqual(t, b.Index+b.Lanes+b.Resident+b.Cache+b.Batches, memory, name)
+					require.GreaterOrEqual(t, b.Slots, lanes*minSlotsPerLane, name)
+					require.LessOrEqual(t, int64(b.Slots), max(others, int64(lanes*minSlotsPerLane)), name)
+					require.GreaterOrEqual(t, b.Batches, min((memory-b.Index-b.Lanes)/4, int64(lanes)*batchesPerLane), name)
+				}
+			}
+		}
+	}
 }

@@ -32,6 +32,8 @@ type Engine struct {
 	cache  *blockcache.Cache
 	files  sampler.Files
 
+	resident resident
+
 	sched   *scheduler
 	lanes   []*lane
 	running sync.WaitGroup // the lanes
@@ -124,24 +126,44 @@ func (e *Engine) NumBatches(r Request) (int64, error) {
 	return q.count, nil
 }
 
-// Preload brings the graph's adjacency into the cache, from its start and as far
-// as it fits, so that what follows finds it warm.
+// Preload brings the graph's adjacency into memory, so that what follows finds it
+// there: all of it, decoded, if the budget has room for that (Budget.Resident),
+// else into the cache, from its start and as far as it fits.
 func (e *Engine) Preload(ctx context.Context) error {
+	load := e.fillCache
+	if e.budget.Resident > 0 {
+		load = e.loadResident
+	}
+	if err := load(ctx); err != nil {
+		return fmt.Errorf("engine: preloading: %w", err)
+	}
+	return nil
+}
+
+// fillCache reads as many of the adjacency's blocks as have slots.
+func (e *Engine) fillCache(ctx context.Context) error {
 	s := e.adjacencySection()
 	const piece = 1024
 	blocks := min(int64(s.Blocks), int64(e.budget.Slots))
 	jobs := (blocks + piece - 1) / piece
-	st, err := e.sched.open(ctx, jobs, 0, work{make: func(ctx context.Context, l *lane, j job) error {
-		return l.preload(ctx, e.files.Adjacency, s.First, j.i*piece, min(blocks, (j.i+1)*piece))
-	}})
+	return e.each(ctx, jobs, func(ctx context.Context, l *lane, i int64) error {
+		return l.preload(ctx, e.files.Adjacency, s.First, i*piece, min(blocks, (i+1)*piece))
+	})
+}
+
+// each has the lanes do n jobs that make no batches.
+func (e *Engine) each(ctx context.Context, n int64, do func(ctx context.Context, l *lane, i int64) error) error {
+	st, err := e.sched.open(ctx, n, 0, work{make: func(ctx context.Context, l *lane, j job) error { return do(ctx, l, j.i) }})
 	if err != nil {
 		return err
 	}
 	defer e.sched.drop(st)
-	for range jobs {
-		if _, err := e.sched.pull(st); err != nil {
-			return fmt.Errorf("engine: preloading: %w", err)
+	for range n {
+		b, err := e.sched.pull(st)
+		if err != nil {
+			return err
 		}
+		e.sched.recycle(b)
 	}
 	return nil
 }
@@ -166,6 +188,9 @@ func (e *Engine) shut() error {
 	}
 	e.running.Wait()
 	var errs []error
+	if e.resident.gate != nil {
+		errs = append(errs, e.resident.close())
+	}
 	if e.cache != nil {
 		errs = append(errs, e.cache.Close())
 	}

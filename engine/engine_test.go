@@ -162,6 +162,8 @@ func TestBatchesAreTheOracles(t *testing.T) {
 		{Lanes: 2, Backend: "pread", Buffered: true, Policy: "clock", Memory: 1},
 		{Lanes: 2, Memory: 1},
 		{Memory: 8 << 20, MergeAdjacent: 8},
+		{Lanes: 1, Resident: engine.ResidentOff},
+		{Lanes: 3, Depth: 4, Policy: "clock", Resident: engine.ResidentOff},
 	}
 	for _, a := range oracle.Zoo() {
 		t.Run(a.Name, func(t *testing.T) {
@@ -629,9 +631,10 @@ func TestManyEpochs(t *testing.T) {
 
 func TestPreloadMakesWarm(t *testing.T) {
 	f := build(t, animal(t, "hub"), false)
-	e := open(t, f.path, engine.Options{Memory: 64 << 20, Lanes: 2, Policy: "clock"})
+	e := open(t, f.path, engine.Options{Memory: 64 << 20, Lanes: 2, Policy: "clock", Resident: engine.ResidentOff})
 	require.NoError(t, e.Preload(t.Context()))
 	before := e.Stats()
+	require.Equal(t, engine.ModeCached, before.Mode)
 	require.Equal(t, int64(e.Info().Blocks), before.Total.Asked)
 	_, err := drain(e, t.Context(), engine.Request{Fanouts: []int{5, 5}, BatchSize: 5000})
 	require.NoError(t, err)

@@ -70,7 +70,8 @@ func (e *Engine) Info() Info {
 // that each lane has finished.
 type Stats struct {
 	Work
-	Total      IO            `json:"total"`               // of all files
+	Mode       string        `json:"mode"`                // "cached", "loading" or "resident": see ModeCached
+	Total      IO            `json:"total"`               // of all files, and of loading the adjacency
 	Adjacency  IO            `json:"adjacency"`           // of graph.bin: the lists
 	EdgeIDs    IO            `json:"edge_ids"`            // of graph.bin: what Request.EdgeIDs costs where ids are stored
 	Features   IO            `json:"features"`            //
@@ -118,7 +119,7 @@ func (s Stats) BlocksPerEdge() float64 { return report.Ratio(s.Total.Asked, s.Sa
 // Stats may be called at any time, after Close too.
 func (e *Engine) Stats() Stats {
 	c := e.cache.Stats()
-	s := Stats{Total: ioOf(c.Counters), Evictions: c.Evictions, Rejected: c.Rejected, Attrs: map[string]IO{}}
+	s := Stats{Mode: e.mode(), Total: ioOf(c.Counters), Evictions: c.Evictions, Rejected: c.Rejected, Attrs: map[string]IO{}}
 	of := func(f blockcache.FileID) IO {
 		if int(f) < len(c.Files) {
 			return ioOf(c.Files[f])
@@ -126,6 +127,10 @@ func (e *Engine) Stats() Stats {
 		return IO{}
 	}
 	s.Adjacency, s.EdgeIDs = of(e.files.Adjacency), of(e.files.EdgeIDs)
+	for _, io := range []*IO{&s.Total, &s.Adjacency} {
+		io.Reads += e.resident.reads.Load()
+		io.ReadBytes += e.resident.bytes.Load()
+	}
 	if e.features != nil {
 		s.Features = of(e.features.File())
 	}

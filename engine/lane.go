@@ -91,6 +91,7 @@ func (e *Engine) work(l *lane) {
 	held := int64(0)
 	for l.jobs = e.sched.take(l, nil); len(l.jobs) > 0; l.jobs = e.sched.take(l, l.jobs) {
 		st := l.jobs[0].stream
+		e.settle(l)
 		if st.work.begin != nil {
 			st.work.begin(st.ctx, l, l.jobs)
 		}

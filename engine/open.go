@@ -83,6 +83,9 @@ func (e *Engine) newDemand(index int64) demand {
 // divide settles lanes and budget.
 func (e *Engine) divide() error {
 	e.demand = e.newDemand(e.graph.Index.Bytes())
+	if e.options.Resident != ResidentOff {
+		e.demand.resident, e.demand.adjacency = sampler.ResidentBytes(e.graph.Superblock), int64(e.graph.Superblock.Blocks)
+	}
 	for _, t := range e.tables() {
 		e.demand.index += t.Bytes()
 		e.demand.blocks += t.Rows()*t.RowBytes()/base.BlockSize + 2 // with the header's
@@ -98,7 +101,7 @@ func (e *Engine) divide() error {
 	if !fits {
 		return e.overBudget("the graph", anyBudget)
 	}
-	e.budget.Mapped = blockcache.Mapped(e.cacheConfig(e.budget.Slots))
+	e.budget.Mapped = blockcache.Mapped(e.cacheConfig(e.budget.Slots)) + e.budget.Resident
 	return nil
 }
 
@@ -124,6 +127,7 @@ func (e *Engine) openCache() (err error) {
 	for _, t := range e.tables() {
 		t.AddTo(e.cache)
 	}
+	e.resident.gate = make(chan struct{}, 1)
 	e.sched = newScheduler(int64(e.demand.lanes), int64(e.options.lockstep()), e.budget.Batches, e.wakeLanes)
 	return nil
 }

@@ -67,6 +67,10 @@ type Options struct {
 	Backend string // "auto" (default), "uring" or "pread"; see uring.Config
 	Policy  string // what the cache keeps: "ristretto" (default), "clock"; see blockcache.Config
 
+	// Resident says whether the whole adjacency may be decoded into memory
+	// when the budget has room for it: ResidentAuto (default), ResidentOff.
+	Resident string
+
 	// Buffered reads through the page cache, which is then memory beyond the
 	// budget. By default files are opened with O_DIRECT, where possible.
 	Buffered bool
@@ -120,6 +124,7 @@ func (o Options) checkNames() error {
 	}{
 		{"Backend", o.Backend, append([]string{"auto"}, uring.Backends()...)},
 		{"Policy", o.Policy, blockcache.Policies()},
+		{"Resident", o.Resident, []string{ResidentAuto, ResidentOff}},
 	} {
 		if f.value != "" && !slices.Contains(f.known, f.value) {
 			return fmt.Errorf("engine: %w: %s %q is not known; choose one of %s", ErrOption, f.field, f.value, strings.Join(f.known, ", "))
@@ -137,6 +142,12 @@ func (o Options) lockstep() int {
 	}
 	return o.Lockstep
 }
+
+// Values of Options.Resident.
+const (
+	ResidentAuto = "auto"
+	ResidentOff  = "off" // blocks and their cache, whatever the budget: to compare, and to test
+)
 
 func (o Options) mode() uring.Mode {
 	if o.Buffered {

@@ -21,7 +21,8 @@ const (
 // thread's ring, which must have nothing in flight, into room, LoadBytes aligned
 // to blocks, and fills in what they hold. On return nothing is in flight again,
 // unless the ring itself has failed. Several threads may load different blocks.
-func (r *Resident) Load(ctx context.Context, ring uring.Ring, f *uring.File, lo, hi base.BlockNo, room []byte) error {
+// It gives how many reads there were, and of how many bytes.
+func (r *Resident) Load(ctx context.Context, ring uring.Ring, f *uring.File, lo, hi base.BlockNo, room []byte) (reads, bytes int64, err error) {
 	l := load{r: r, ring: ring, file: f, next: lo, end: hi}
 	for i := range l.groups {
 		l.groups[i] = uring.Group{Reads: []uring.Read{{File: f, Bufs: make([][]byte, 1)}}, Tag: room[i*loadRead:][:loadRead]}
@@ -30,7 +31,7 @@ func (r *Resident) Load(ctx context.Context, ring uring.Ring, f *uring.File, lo,
 	for l.flying > 0 {
 		l.wait(ctx)
 	}
-	return l.err
+	return l.reads, l.bytes, l.err
 }
 
 // load is a Load in progress.
@@ -40,8 +41,10 @@ type load struct {
 	file      *uring.File
 	groups    [loadReads]uring.Group
 	next, end base.BlockNo
-	flying    int   // groups that the ring has
-	err       error // why no more is read
+	flying    int // groups that the ring has
+
+	reads, bytes int64
+	err          error // why no more is read
 }
 
 // queue asks for the next blocks, if there are any.
@@ -55,6 +58,8 @@ func (l *load) queue(g *uring.Group) {
 	if l.err = l.ring.Queue(g); l.err == nil {
 		l.flying++
 		l.next += n
+		l.reads++
+		l.bytes += int64(len(read.Bufs[0]))
 	}
 }
 

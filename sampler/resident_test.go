@@ -52,7 +52,11 @@ func (r *rig) load(ctx context.Context, resident *Resident, threads int) error {
 					return err
 				}
 				defer free()
-				return resident.Load(ctx, ring, r.file, part(i), part(i+1), room)
+				_, bytes, err := resident.Load(ctx, ring, r.file, part(i), part(i+1), room)
+				if want := int64(part(i+1)-part(i)) * base.BlockSize; err == nil && bytes != want {
+					err = fmt.Errorf("%d bytes read, not %d", bytes, want)
+				}
+				return err
 			})
 		})
 	}
