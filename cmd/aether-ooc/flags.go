@@ -64,6 +64,24 @@ func (f *fanouts) Set(s string) error {
 	return nil
 }
 
+// choice is a flag that takes one of some words.
+type choice struct {
+	word  string
+	words []string
+}
+
+func (c *choice) String() string { return c.word }
+
+func (c *choice) Type() string { return "string" }
+
+func (c *choice) Set(s string) error {
+	if !slices.Contains(c.words, s) {
+		return fmt.Errorf("choose one of %s", strings.Join(c.words, ", "))
+	}
+	c.word = s
+	return nil
+}
+
 // memoryFlag binds --memory.
 func memoryFlag(f *pflag.FlagSet, b *byteSize, help string) {
 	f.VarP(b, "memory", "m", help)

@@ -45,7 +45,7 @@ func execute(ctx context.Context, args []string, io streams) int {
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if err != nil {
-		fmt.Fprintf(io.err, "aether-ooc: %v\n", err)
+		complain(root, io.err, err)
 	}
 	return exitCode(err)
 }
@@ -83,6 +83,9 @@ Exit codes: 0 ok, 1 failure, 2 wrong usage, 3 a file is damaged.`,
 		SilenceErrors:     true,
 		DisableAutoGenTag: true,
 	}
+	way := root.PersistentFlags().VarPF(&choice{progressAuto, []string{progressAuto, progressJSON, progressNone}}, "progress", "",
+		"auto: a bar, on a terminal; json: a line for each step, and for an error, on standard error; none")
+	way.DefValue = progressAuto
 	root.SetIn(io.in)
 	root.SetOut(io.out)
 	root.SetErr(io.err)
