@@ -6,9 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -16,67 +16,30 @@ import (
 	"github.com/aether-ooc/aether-ooc/layout"
 )
 
-// The figure that a refusal names is enough, and one MiB less is not.
+// Any input can be built in the figure that a refusal names.
 func TestTheFigureNamedIsEnough(t *testing.T) {
-	const n = 100_000
-	edges := make([]pair, n)
+	r := rand.New(rand.NewPCG(1, 1))
+	edges := make([]pair, 1_500_000)
 	for i := range edges {
-		edges[i] = pair{uint64(i), uint64(n - i)}
+		edges[i] = pair{r.Uint64N(100_000), r.Uint64N(100_000)}
 	}
-	wide := append([]pair{{1 << 32, 0}}, edges...)
 	dir := t.TempDir()
-	for name, content := range map[string]string{
-		"e.txt": textOf(edges), "e.npy": arrayOf(edges), "e.gz": gzipped(textOf(edges)),
-		"wide.txt": textOf(wide), "wide.npy": arrayOf(wide), "late.txt": textOf(append(edges, pair{0, 1 << 40})),
-	} {
-		path := writeFile(t, dir, name, content)
-		for _, undirected := range []bool{false, true} {
-			c := Config{Input: path, Out: filepath.Join(dir, "g.bin"), Workers: 2, Undirected: undirected, Memory: 1 << 20}
-			need := refused(t, c)
-			for c.Memory = need; ; c.Memory = need { // a refusal before reading cannot know of wide ids
-				_, err := run(t, c)
-				if err == nil {
-					break
-				}
-				require.True(t, strings.Contains(name, "wide") || name == "late.txt", "%s: %v", name, err)
-				need = refused(t, c)
-				require.Greater(t, need, c.Memory)
-			}
-			c.Memory = need - 1<<20
-			refused(t, c)
-			_, got := readLists(t, c.Out)
-			require.NotEmpty(t, got, "a refusal must leave the old graph alone")
-		}
-	}
-}
-
-func refused(t *testing.T, c Config) int64 {
-	t.Helper()
+	c := Config{Input: writeFile(t, dir, "e.gz", gzipped(textOf(edges))), Out: filepath.Join(dir, "g.bin"), Workers: 2, Memory: 1 << 20}
 	_, err := run(t, c)
 	var over *BudgetError
 	require.True(t, errors.As(err, &over), "%v", err)
 	require.ErrorIs(t, err, ErrOverBudget)
 	require.Equal(t, c.Memory, over.HaveBytes)
 	require.ErrorContains(t, err, fmt.Sprintf("--memory %dMiB", (over.NeedBytes+1<<20-1)>>20))
-	return over.NeedBytes
-}
-
-// An input that tells its length is refused without being read: a bad line at
-// its end is not met.
-func TestRefusalComesBeforeTheWork(t *testing.T) {
-	dir := t.TempDir()
-	lines := strings.Repeat("1 2\n", 100_000)
-	for _, c := range []struct {
-		name, content string
-		want          error
-	}{
-		{"e.txt", lines + "x", ErrOverBudget},
-		{"e.npy", encode(make([]pair, 100_000), "int64", false, false, false)[:128] + strings.Repeat("\xff", 1_600_000), ErrOverBudget},
-		{"e.gz", gzipped(lines + "x"), ErrInput},
-	} {
-		_, err := run(t, Config{Input: writeFile(t, dir, c.name, c.content), Out: filepath.Join(dir, "g.bin"), Memory: 1 << 20, Workers: 1})
-		require.ErrorIs(t, err, c.want, c.name)
-	}
+	c.Memory = over.NeedBytes
+	got, err := run(t, c)
+	require.NoError(t, err)
+	require.Equal(t, External, got.Way)
+	c.Out, c.Memory = filepath.Join(dir, "h.bin"), 1<<30
+	want, err := run(t, c)
+	require.NoError(t, err)
+	want.BudgetBytes = got.BudgetBytes
+	requireSameGraph(t, want, got)
 }
 
 // A gzipped input has half of the memory set aside for it; none of that may

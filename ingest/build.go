@@ -12,6 +12,8 @@ import (
 
 	"github.com/aether-ooc/aether-ooc/internal/base"
 	"github.com/aether-ooc/aether-ooc/internal/host"
+	"github.com/aether-ooc/aether-ooc/internal/spill"
+	"github.com/aether-ooc/aether-ooc/layout"
 )
 
 // Run builds a graph. On an error, or when ctx ends, what was at the target
@@ -29,9 +31,12 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	if err := b.gather(ctx); err != nil {
 		return nil, err
 	}
-	if b.g.wide != nil {
+	switch {
+	case b.g.ext != nil:
+		err = b.finishExternal(ctx)
+	case b.g.wide != nil:
 		err = finish(ctx, b, b.g.wide)
-	} else {
+	default:
 		err = finish(ctx, b, b.g.narrow)
 	}
 	if err != nil {
@@ -48,6 +53,8 @@ type build struct {
 	att   []*attachment
 	stage *stage
 	g     *gatherer
+	out   *spill.Output
+	ids   layout.EdgeIDMode // of the graph
 	res   Result
 }
 
@@ -56,11 +63,14 @@ func (b *build) close() {
 		b.in.Close()
 	}
 	closeAll(b.att)
+	if b.g != nil {
+		b.g.close()
+	}
+	if b.out != nil {
+		_ = b.out.Close() // what failed is known by now
+	}
 	if b.stage != nil {
 		b.stage.close()
-	}
-	if b.g != nil {
-		b.g.free()
 	}
 }
 
@@ -94,47 +104,28 @@ func (b *build) checkRows(nodes uint64) error {
 	return nil
 }
 
-// gather reads the input into a pile of edges.
-func (b *build) gather(ctx context.Context) error {
-	bound, err := b.boundEdges()
-	if err != nil {
-		return err
+// gather reads the input into a pile of edges, or to disk.
+func (b *build) gather(ctx context.Context) (err error) {
+	bound := int64(math.MaxInt64)
+	if most := b.in.most(); most < bound/b.c.perRow() {
+		bound = most * b.c.perRow()
 	}
 	if b.g, err = newGatherer(b.c, bound); err != nil {
 		return err
 	}
+	b.g.begin = b.goExternal
 	t := b.ticker(ctx, "read", b.in.bytes)
 	err = b.in.each(ctx, func(batch *batch) error {
 		if err := t.step(b.in.position()); err != nil {
 			return err
 		}
-		return b.g.add(batch)
+		return b.g.add(ctx, batch)
 	})
 	if err != nil {
 		return err
 	}
-	if err := b.g.check(); err != nil {
-		return err
-	}
 	b.res.ReadNs = time.Since(b.start)
 	return b.checkRows(b.g.nodes())
-}
-
-// boundEdges is how many edges can come at most; more than fit are refused
-// here where the input tells its length.
-func (b *build) boundEdges() (int64, error) {
-	most, room := b.in.most(), capacity[uint32](b.c)
-	if most <= room/b.c.perRow() {
-		return most * b.c.perRow(), nil
-	}
-	rows, err := b.in.rows()
-	if err != nil {
-		return 0, err
-	}
-	if rows > room/b.c.perRow() {
-		return 0, overBudget[uint32](b.c, rows*b.c.perRow())
-	}
-	return math.MaxInt64, nil
 }
 
 // finish sorts the edges of p and writes the graph.
@@ -151,7 +142,7 @@ func finish[T word](ctx context.Context, b *build, p *pile[T]) error {
 	if err != nil {
 		return err
 	}
-	settle(b, sorted)
+	sorted.edges, b.res.Duplicates = dropTwins(sorted.edges, b.c.Dedup)
 	b.res.IsolatedNodes = int64(nodes - countTouched(sorted.edges, spare, nodes))
 	spare.free()
 	b.res.SortNs = time.Since(started)
@@ -164,20 +155,19 @@ func finish[T word](ctx context.Context, b *build, p *pile[T]) error {
 // sameEnds tells whether two edges join the same nodes in the same way.
 func sameEnds[T word](a, b edge[T]) bool { return a.list == b.list && a.nbr == b.nbr }
 
-// settle counts duplicates and drops them if asked to: the first of a run has
-// the lowest row.
-func settle[T word](b *build, p *pile[T]) {
-	before := len(p.edges)
-	if b.c.Dedup {
-		p.edges = slices.CompactFunc(p.edges, sameEnds)
-		b.res.Duplicates = int64(before - len(p.edges))
-		return
+// dropTwins counts edges with the ends of the one before, and drops them if
+// asked to: the first of a run has the lowest row.
+func dropTwins[T word](edges []edge[T], drop bool) (left []edge[T], twins int64) {
+	if drop {
+		left = slices.CompactFunc(edges, sameEnds)
+		return left, int64(len(edges) - len(left))
 	}
-	for i := 1; i < before; i++ {
-		if sameEnds(p.edges[i-1], p.edges[i]) {
-			b.res.Duplicates++
+	for i := 1; i < len(edges); i++ {
+		if sameEnds(edges[i-1], edges[i]) {
+			twins++
 		}
 	}
+	return edges, twins
 }
 
 // countTouched is how many nodes have an edge, of either direction. It uses
@@ -227,6 +217,11 @@ func (b *build) result() (*Result, error) {
 	r.Direction = b.c.Direction.String()
 	r.Undirected, r.Dedup, r.NoLoops = b.c.Undirected, b.c.Dedup, b.c.DropSelfLoops
 	r.TotalNs = time.Since(b.start)
+	r.Way = InMemory
+	if x := g.ext; x != nil {
+		st := x.file.Stats()
+		r.Way, r.TempWritten, r.TempRead, r.TempPeak = External, st.Written, st.Read, st.Peak
+	}
 	r.BudgetBytes, r.PeakRSSBytes, r.Workers = b.c.Memory, peak, b.c.Workers
 	return r, nil
 }

@@ -117,6 +117,13 @@ func TestEveryCombinationOfOptions(t *testing.T) {
 			}
 			require.Equal(t, []int64{nodes, edgeCount, duplicates, isolated, loops},
 				[]int64{res.Nodes, res.Edges, res.Duplicates, res.IsolatedNodes, res.SelfLoops}, about)
+			c.Out, c.tune = filepath.Join(dir, "external.bin"), &sizes{pile: 10, parts: 7, extent: extentUnit, sorters: 2, unit: 8 * extentUnit}
+			other, err := run(t, c)
+			require.NoError(t, err, about)
+			require.Equal(t, len(edges) > 10 && edgeCount+duplicates > 10, other.Way == External, about)
+			other.Way = InMemory
+			requireSameGraph(t, res, other)
+
 			require.Equal(t, layout.WriterConfig{Nodes: uint64(nodes), InputEdges: uint64(len(edges)), Direction: c.Direction,
 				EdgeIDs: g.Superblock.EdgeIDs, Undirected: c.Undirected, Dedup: c.Dedup, NoLoops: c.DropSelfLoops}, configOf(g), about)
 		}

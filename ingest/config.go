@@ -4,8 +4,10 @@ package ingest
 
 import (
 	"fmt"
+	"log/slog"
 
 	"github.com/aether-ooc/aether-ooc/internal/host"
+	"github.com/aether-ooc/aether-ooc/internal/spill"
 	"github.com/aether-ooc/aether-ooc/layout"
 )
 
@@ -30,9 +32,14 @@ type Config struct {
 	FeaturesDType string     // "bf16": read 16-bit words as bfloat16; "": as the file says
 	NodeAttrs     []NodeAttr // .npy each, first dimension: nodes
 
-	Memory   int64 // bytes; 0: half of what machine and control group allow
-	Workers  int   // 0: one per CPU
+	Memory   int64  // bytes; 0: half of what machine and control group allow
+	Temp     string // folder for edges that do not fit in Memory; "": beside Out
+	Workers  int    // 0: one per CPU
 	Progress Progress
+	Log      *slog.Logger // hears how much temporary space is needed; nil: nobody
+
+	tune      *sizes // in place of those that follow from Memory, for tests
+	temporary func(dir string) (spill.Disk, error)
 }
 
 // NodeAttr is an array with one row per node, such as labels.
@@ -78,19 +85,25 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Progress == nil {
 		c.Progress = func(string, int64, int64) {}
 	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.temporary == nil {
+		c.temporary = spill.Temporary
+	}
 	return c.withMemory()
 }
 
 func (c Config) withMemory() (Config, error) {
 	if c.Memory > 0 {
-		return c, nil
+		return c, c.checkMemory()
 	}
 	limit, err := host.MemoryLimit()
 	if err != nil {
 		return c, fmt.Errorf("how much memory there is cannot be told (%w); give the memory to use", err)
 	}
 	c.Memory = limit / 2
-	return c, nil
+	return c, c.checkMemory()
 }
 
 func workersOr(n int) int {

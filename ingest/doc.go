@@ -21,12 +21,36 @@
 // canonical order: (neighbour, row). Nothing depends on the largest id, except
 // how many digits are sorted.
 //
+// # Through disk
+//
+// Edges that do not fit in memory take the same way with a temporary file
+// (internal/spill) in its middle:
+//
+//	           ┌─ partition 0 ─┐ extents, as          ┌─ unit ─┐
+//	transform ─┤  partition 1  ├────────────► load ──► │  sort  ├─► lists ─► layout.Writer
+//	  deal     │      …        │ they fill up  the     │  sort  │     └► edge ids ─► spool ─► layout.Writer
+//	           └─ partition n ─┘               next    └────────┘          on disk too, until the lists are done
+//
+// When the pile is full, a sample of its lists cuts the lists into ranges, each
+// the partition of its edges, and all edges are dealt out, those of the pile
+// first. A partition's edges lie in extents of about a MiB, in the order of the
+// input. Then partition after partition is loaded, sorted and written, all three
+// at once for different partitions. One that is too large, because the sample
+// was wrong or because a single list is, is cut again, by lists or by whole keys,
+// and its parts take its place. Edges of a list may thus come in several units,
+// and so may duplicates: the lister looks back at one edge.
+//
 // # Memory
 //
-// A build holds two copies of its edges, at 12 bytes each, or 24 where an id or
-// a row needs more than 32 bits. They lie outside the Go heap. An input that
-// does not fit in Config.Memory is refused with the figure that would do,
-// before it is read where its size tells, else before it is sorted.
+// A build in memory holds two copies of its edges, at 12 bytes each, or 24 where
+// an id or a row needs more than 32 bits. They lie outside the Go heap. An
+// external one has buffers for the partitions in the first half, and units in
+// the second; budget.go says how large. In the second half it holds the Writer's
+// index too, which is a little above a two-hundredth of the graph.
+//
+// On disk an edge takes as much as in one copy in memory, and less and less as
+// the graph grows: what was read becomes a hole. That room is asked for before
+// the edges go there.
 //
 // # Files
 //

@@ -16,6 +16,7 @@ var (
 	ErrInput      = errors.New("bad input")               // every *InputError matches it
 	ErrOverBudget = errors.New("over the memory budget")  // every *BudgetError matches it
 	ErrOption     = errors.New("bad option")              // a Config that cannot be meant
+	ErrSpace      = errors.New("not enough disk space")   // for the temporary file, by what the input says of its length
 	ErrBusy       = errors.New("target is being written") // by another process, or another call
 )
 
@@ -55,14 +56,11 @@ func fault(file, format string, args ...any) error {
 }
 
 // BudgetError says how much memory would do.
-type BudgetError struct {
-	NeedBytes, HaveBytes int64
-	Edges                int64 // edges to be sorted, reverses included
-}
+type BudgetError struct{ NeedBytes, HaveBytes int64 }
 
 func (e *BudgetError) Error() string {
-	return fmt.Sprintf("sorting %s edges takes %s of memory, %s are allowed; give --memory %dMiB or more",
-		report.Count(e.Edges), report.Bytes(e.NeedBytes), report.Bytes(e.HaveBytes), (e.NeedBytes+1<<20-1)>>20)
+	return fmt.Sprintf("building takes at least %s of memory, %s are allowed; give --memory %dMiB or more",
+		report.Bytes(e.NeedBytes), report.Bytes(e.HaveBytes), (e.NeedBytes+1<<20-1)>>20)
 }
 
 func (e *BudgetError) Unwrap() error { return ErrOverBudget }

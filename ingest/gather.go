@@ -3,6 +3,7 @@
 package ingest
 
 import (
+	"context"
 	"math"
 
 	"github.com/aether-ooc/aether-ooc/internal/base"
@@ -10,19 +11,20 @@ import (
 )
 
 // gatherer transforms batches of edges and piles them up. It begins with
-// narrow edges and widens them all when an id or a row calls for it. When the
-// pile may grow no more it goes on counting, so that the refusal can name the
-// memory that would do.
+// narrow edges and goes on with wide ones when an id or a row calls for it. A
+// pile that is full goes to disk, and from then on the pile is where a batch's
+// edges wait to be dealt out.
 type gatherer struct {
 	c      Config
 	bound  int64 // edges that can come at most
 	narrow *pile[uint32]
 	wide   *pile[uint64] // in place of narrow, once there is one
-	full   bool          // the budget is used up; edges are only counted
+	ext    *external     // nil while all edges are in the pile
+	begin  func(sample []uint64, edges, size int64) (*external, error)
 
-	rows, loops, edges int64
-	lines, skipped     int64
-	max                base.NodeID
+	rows, loops    int64
+	lines, skipped int64
+	max            base.NodeID
 }
 
 // newGatherer makes room for bound edges, or for as many as the budget allows.
@@ -33,46 +35,73 @@ func newGatherer(c Config, bound int64) (*gatherer, error) {
 	return g, err
 }
 
-func (g *gatherer) free() {
+// forget gives the piles back.
+func (g *gatherer) forget() {
 	g.narrow.free()
 	g.wide.free()
 }
 
+// close gives everything back.
+func (g *gatherer) close() {
+	g.forget()
+	if g.ext != nil {
+		_ = g.ext.close() // of a file that goes away
+	}
+}
+
 // add takes a batch: it counts, and piles up what is to be stored.
-func (g *gatherer) add(b *batch) error {
+func (g *gatherer) add(ctx context.Context, b *batch) error {
 	first := g.rows
 	g.rows += int64(len(b.src))
 	g.lines += b.lines
 	g.skipped += b.skipped
 	g.max = max(g.max, b.max)
 	if g.wide == nil && (!fitsNarrow(b.max) || g.rows > math.MaxUint32) {
-		if err := g.widen(); err != nil {
+		if err := g.widen(ctx); err != nil {
 			return err
 		}
 	}
 	if g.wide != nil {
-		gather(g, g.wide, b, first)
-	} else {
-		gather(g, g.narrow, b, first)
+		return gather(ctx, g, g.wide, b, first)
 	}
-	return nil
+	return gather(ctx, g, g.narrow, b, first)
 }
 
-func (g *gatherer) widen() (err error) {
+// widen makes the pile one of wide edges. Half as many of them fit.
+func (g *gatherer) widen(ctx context.Context) (err error) {
 	room := min(g.bound, capacity[uint64](g.c))
-	if g.full = g.full || int64(len(g.narrow.edges)) > room; g.full {
-		g.narrow.free()
-		g.wide = &pile[uint64]{}
-		return nil
+	if g.ext == nil && int64(len(g.narrow.edges)) > room {
+		if err := overflow(ctx, g, g.narrow); err != nil {
+			return err
+		}
+	}
+	if g.ext != nil {
+		if err := g.ext.widen(); err != nil {
+			return err
+		}
 	}
 	g.wide, err = widen(g.narrow, room)
 	return err
 }
 
-// gather appends the batch's edges, whose first has row first, to p.
-func gather[T word](g *gatherer, p *pile[T], b *batch, first int64) {
-	for i, src := range b.src {
-		e := edge[T]{list: T(b.dst[i]), nbr: T(src), row: T(first + int64(i))}
+// gather adds the batch's edges, whose first has row first, to p, as many at a
+// time as there is room for.
+func gather[T word](ctx context.Context, g *gatherer, p *pile[T], b *batch, first int64) error {
+	for at := 0; at < len(b.src); {
+		n := min(len(b.src)-at, int(p.room()/g.c.perRow()))
+		transform(g, p, b.src[at:at+n], b.dst[at:at+n], first+int64(at))
+		if at += n; n == 0 || g.ext != nil {
+			if err := overflow(ctx, g, p); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func transform[T word](g *gatherer, p *pile[T], src, dst []base.NodeID, first int64) {
+	for i, from := range src {
+		e := edge[T]{list: T(dst[i]), nbr: T(from), row: T(first + int64(i))}
 		loop := e.list == e.nbr
 		if loop {
 			g.loops++
@@ -83,31 +112,30 @@ func gather[T word](g *gatherer, p *pile[T], b *batch, first int64) {
 		if g.c.Direction == layout.Out {
 			e.list, e.nbr = e.nbr, e.list
 		}
-		put(g, p, e)
+		p.edges = append(p.edges, e)
 		if g.c.Undirected && !loop {
-			put(g, p, edge[T]{e.nbr, e.list, e.row})
+			p.edges = append(p.edges, edge[T]{e.nbr, e.list, e.row})
 		}
 	}
 }
 
-func put[T word](g *gatherer, p *pile[T], e edge[T]) {
-	g.edges++
-	if p.room() == 0 {
-		g.full = true
-		return
+// overflow sends the pile's edges to disk and empties it. The first time, most
+// of its memory is given back: a batch needs little.
+func overflow[T word](ctx context.Context, g *gatherer, p *pile[T]) (err error) {
+	first := g.ext == nil
+	if first {
+		if g.ext, err = g.begin(sampleLists(p.edges), int64(len(p.edges)), edgeBytes[T]()); err != nil {
+			return err
+		}
 	}
-	p.edges = append(p.edges, e)
-}
-
-// check refuses to sort what did not fit.
-func (g *gatherer) check() error {
-	switch {
-	case !g.full:
-		return nil
-	case g.wide != nil:
-		return overBudget[uint64](g.c, g.edges)
+	if err := deal(ctx, g.ext, p.edges); err != nil {
+		return err
 	}
-	return overBudget[uint32](g.c, g.edges)
+	p.edges = p.edges[:0]
+	if first {
+		p.mem.forget()
+	}
+	return nil
 }
 
 // nodes is the number of nodes of the graph.

@@ -43,9 +43,27 @@ func (r region) free() {
 	}
 }
 
+// forget gives the memory back but keeps its place: it is zero when it is next
+// touched.
+func (r region) forget() {
+	if r != nil {
+		_ = syscall.Madvise(r, syscall.MADV_DONTNEED)
+	}
+}
+
 // uint64s is the region as numbers.
 func (r region) uint64s() []uint64 {
 	return unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(r))), len(r)/8)
+}
+
+// view sees bytes as edges, as many as there are whole ones.
+func view[T word](b []byte) []edge[T] {
+	return unsafe.Slice((*edge[T])(unsafe.Pointer(unsafe.SliceData(b))), int64(len(b))/edgeBytes[T]())
+}
+
+// bytesOf sees edges as bytes, with the room behind them.
+func bytesOf[T word](edges []edge[T]) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(edges))), int64(cap(edges))*edgeBytes[T]())
 }
 
 // pile is a region of edges.
@@ -60,7 +78,7 @@ func newPile[T word](n int64) (*pile[T], error) {
 	if err != nil || n == 0 {
 		return &pile[T]{}, err
 	}
-	return &pile[T]{mem: mem, edges: unsafe.Slice((*edge[T])(unsafe.Pointer(&mem[0])), n)[:0]}, nil
+	return &pile[T]{mem: mem, edges: view[T](mem)[:0]}, nil
 }
 
 func (p *pile[T]) free() {

@@ -9,6 +9,15 @@ import (
 	"github.com/aether-ooc/aether-ooc/internal/report"
 )
 
+// Way is where the edges were sorted.
+type Way string
+
+// The ways of a build.
+const (
+	InMemory Way = "in memory"
+	External Way = "external" // through a temporary file
+)
+
 // Result is what a build did. It marshals to JSON; Text is for people.
 type Result struct {
 	Input  string `json:"input"`
@@ -24,7 +33,7 @@ type Result struct {
 	Edges         int64 `json:"edges"`          // entries of all lists, reverses included
 	SelfLoops     int64 `json:"self_loops"`     // in the input, dropped or not
 	Duplicates    int64 `json:"duplicates"`     // entries with the list and neighbour of an earlier one, dropped or not
-	IsolatedNodes int64 `json:"isolated_nodes"` // no edge of the graph touches them
+	IsolatedNodes int64 `json:"isolated_nodes"` // no edge of the graph touches them; -1: not counted, for want of memory
 
 	Direction  string `json:"direction"`
 	Undirected bool   `json:"undirected"`
@@ -37,8 +46,15 @@ type Result struct {
 	Fingerprint     string `json:"fingerprint"`
 	ContentID       string `json:"content_id"`
 
-	ReadNs       time.Duration `json:"read_ns"`
-	SortNs       time.Duration `json:"sort_ns"`
+	Way         Way   `json:"way"`
+	Partitions  int64 `json:"partitions"`         // of an external build: that were sorted
+	Recuts      int64 `json:"recut_partitions"`   // that did not fit in memory and were cut again
+	TempWritten int64 `json:"temp_written_bytes"` // to the temporary file, edge ids included
+	TempRead    int64 `json:"temp_read_bytes"`
+	TempPeak    int64 `json:"temp_peak_bytes"` // the most that it held at once
+
+	ReadNs       time.Duration `json:"read_ns"` // of an external build: until all edges are on disk
+	SortNs       time.Duration `json:"sort_ns"` // 0 for an external build, which sorts while it writes
 	WriteNs      time.Duration `json:"write_ns"`
 	TotalNs      time.Duration `json:"total_ns"`
 	BudgetBytes  int64         `json:"budget_bytes"`
@@ -55,7 +71,7 @@ func (r *Result) Text() string {
 		p.Line("lines", "%s, %s skipped (comments, blank)", report.Count(r.Lines), report.Count(r.SkippedLines))
 	}
 	p.Line("input rows", "%s", report.Count(r.InputRows))
-	p.Line("nodes", "%s, %s isolated", report.Count(r.Nodes), report.Count(r.IsolatedNodes))
+	p.Line("nodes", "%s, %s isolated", report.Count(r.Nodes), r.isolated())
 	p.Line("edges", "%s, direction %s%s", report.Count(r.Edges), r.Direction, report.If(r.Undirected, ", undirected"))
 	p.Line("self loops", "%s%s", report.Count(r.SelfLoops), report.If(r.NoLoops, ", dropped"))
 	p.Line("duplicates", "%s%s", report.Count(r.Duplicates), report.If(r.Dedup, ", dropped"))
@@ -65,9 +81,25 @@ func (r *Result) Text() string {
 	}
 	p.Line("fingerprint", "%s", r.Fingerprint)
 	p.Line("content id", "%s", r.ContentID)
+	p.Line("sorted", "%s", r.way())
 	p.Line("time", "%s (read %s, sort %s, write %s)", round(r.TotalNs), round(r.ReadNs), round(r.SortNs), round(r.WriteNs))
 	p.Line("memory", "peak %s of a budget of %s", report.Bytes(r.PeakRSSBytes), report.Bytes(r.BudgetBytes))
 	return p.String()
+}
+
+func (r *Result) isolated() string {
+	if r.IsolatedNodes < 0 {
+		return "uncounted"
+	}
+	return report.Count(r.IsolatedNodes)
+}
+
+func (r *Result) way() string {
+	if r.Way != External {
+		return string(r.Way)
+	}
+	return fmt.Sprintf("%s, in %s partitions (%s cut again); temporary file %s written, %s read, %s at most",
+		r.Way, report.Count(r.Partitions), report.Count(r.Recuts), report.Bytes(r.TempWritten), report.Bytes(r.TempRead), report.Bytes(r.TempPeak))
 }
 
 func round(d time.Duration) string { return d.Round(time.Millisecond).String() }

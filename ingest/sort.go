@@ -15,20 +15,24 @@ const maxDigit = 11
 // digit is a part of an edge's key.
 type digit struct {
 	list  bool // of the list, else of the neighbour
+	base  uint64
 	shift uint
 	bits  uint
 }
 
-// digitsOf cuts ids below the given number into the parts to sort by, least
+// span is where ids lie: from, and the largest.
+type span struct{ from, to uint64 }
+
+// digitsOf cuts neighbours and lists into the parts to sort by, least
 // significant first: neighbour, then list. Rows need no pass: they come in
 // ascending order and every pass is stable.
-func digitsOf(ids uint64) (ds []digit) {
-	width := uint(bits.Len64(max(ids, 1) - 1))
-	passes := (width + maxDigit - 1) / maxDigit
-	for _, list := range []bool{false, true} {
+func digitsOf(nbrs, lists span) (ds []digit) {
+	for i, s := range []span{nbrs, lists} {
+		width := uint(bits.Len64(s.to - s.from))
+		passes := (width + maxDigit - 1) / maxDigit
 		for p := range passes {
 			from, to := p*width/passes, (p+1)*width/passes
-			ds = append(ds, digit{list, from, to - from})
+			ds = append(ds, digit{i == 1, s.from, from, to - from})
 		}
 	}
 	return ds
@@ -39,23 +43,34 @@ func digitsOf(ids uint64) (ds []digit) {
 // other one.
 func sortEdges[T word](ctx context.Context, p, scratch *pile[T], ids uint64, workers int, progress Progress) (sorted, other *pile[T], err error) {
 	scratch.edges = scratch.edges[:len(p.edges)]
-	ds := digitsOf(ids)
-	r := newRadix(len(p.edges), workers)
+	all := span{0, max(ids, 1) - 1}
+	moved, err := radixSort(ctx, p.edges, scratch.edges, digitsOf(all, all), workers, progress)
+	if moved {
+		return scratch, p, err
+	}
+	return p, scratch, err
+}
+
+// radixSort sorts src by the digits, stably, with the help of dst. It tells
+// whether the result lies in dst.
+func radixSort[T word](ctx context.Context, src, dst []edge[T], ds []digit, workers int, progress Progress) (moved bool, err error) {
+	r := newRadix(ctx, len(src), workers)
 	for i, d := range ds {
 		if err := context.Cause(ctx); err != nil {
-			return p, scratch, err
+			return moved, err
 		}
 		progress("sort", int64(i), int64(len(ds)))
-		if radixPass(r, p.edges, scratch.edges, d) {
-			p, scratch = scratch, p
+		if radixPass(r, src, dst, d) {
+			src, dst, moved = dst, src, !moved
 		}
 	}
 	progress("sort", int64(len(ds)), int64(len(ds)))
-	return p, scratch, nil
+	return moved, context.Cause(ctx)
 }
 
 // radix is the workers' shares of the edges and their counters.
 type radix struct {
+	ctx    context.Context
 	parts  []part
 	counts [][1 << maxDigit]int // one per part
 }
@@ -65,9 +80,12 @@ type part struct{ from, to int }
 // minPart is the least that is worth a worker of its own.
 const minPart = 1 << 14
 
-func newRadix(n, workers int) *radix {
+// stride is how many edges are moved between two looks at the context.
+const stride = 1 << 21
+
+func newRadix(ctx context.Context, n, workers int) *radix {
 	workers = max(1, min(workers, n/minPart))
-	r := &radix{counts: make([][1 << maxDigit]int, workers)}
+	r := &radix{ctx: ctx, counts: make([][1 << maxDigit]int, workers)}
 	for w := range workers {
 		r.parts = append(r.parts, part{w * n / workers, (w + 1) * n / workers})
 	}
@@ -75,20 +93,27 @@ func newRadix(n, workers int) *radix {
 }
 
 // radixPass moves the edges of src to dst in the order of one digit. It does
-// nothing, and says so, when all have the same.
+// nothing, and says so, when all have the same. When the context ends it stops
+// short, and dst is of no use.
 func radixPass[T word](r *radix, src, dst []edge[T], d digit) bool {
+	clear(r.counts)
 	r.each(func(w int, p part) { count(src[p.from:p.to], &r.counts[w], d) })
-	if r.places(len(src)) {
+	if r.ctx.Err() != nil || r.places(len(src)) {
 		return false
 	}
 	r.each(func(w int, p part) { scatter(src[p.from:p.to], dst, &r.counts[w], d) })
 	return true
 }
 
+// each has every worker go through its part, in strides.
 func (r *radix) each(fn func(w int, p part)) {
 	var wg sync.WaitGroup
 	for w, p := range r.parts {
-		wg.Go(func() { fn(w, p) })
+		wg.Go(func() {
+			for ; p.from < p.to && r.ctx.Err() == nil; p.from += stride {
+				fn(w, part{p.from, min(p.from+stride, p.to)})
+			}
+		})
 	}
 	wg.Wait()
 }
@@ -115,11 +140,10 @@ func key[T word](e *edge[T], d digit) T {
 	if d.list {
 		k = e.list
 	}
-	return k >> d.shift & (1<<d.bits - 1)
+	return (k - T(d.base)) >> d.shift & (1<<d.bits - 1)
 }
 
 func count[T word](src []edge[T], counts *[1 << maxDigit]int, d digit) {
-	clear(counts[:])
 	for i := range src {
 		counts[key(&src[i], d)&(1<<maxDigit-1)]++
 	}

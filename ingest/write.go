@@ -7,33 +7,56 @@ import (
 	"os"
 
 	"github.com/aether-ooc/aether-ooc/internal/base"
+	"github.com/aether-ooc/aether-ooc/internal/spill"
 	"github.com/aether-ooc/aether-ooc/layout"
 )
 
 // piece is how many neighbours or ids are handed to the Writer at once.
 const piece = 4096
 
+// outputs is how many writes of the graph are in flight.
+const outputs = 2
+
+// target is the graph while it is written.
+type target struct {
+	*layout.Writer
+	file *os.File
+	out  *spill.Output
+}
+
+// begin starts the graph's file.
+func (b *build) begin(canonical bool) (*target, error) {
+	f, err := b.stage.create(b.c.Out)
+	if err != nil {
+		return nil, err
+	}
+	spill.Direct(f)
+	out, err := spill.NewOutput(f, outputs)
+	if err != nil {
+		return nil, err
+	}
+	b.out = out
+	w, err := layout.NewWriter(out, b.writerConfig(canonical))
+	return &target{w, f, out}, err
+}
+
 // write writes the graph of the sorted edges and its attachments, and puts
 // them in place.
 func write[T word](ctx context.Context, b *build, edges []edge[T]) error {
-	f, err := b.stage.create(b.c.Out)
+	w, err := b.begin(isCanonical(edges, b.g.rows))
 	if err != nil {
 		return err
 	}
-	c := b.writerConfig(isCanonical(edges, b.g.rows))
-	w, err := layout.NewWriter(f, c)
-	if err != nil {
+	l := &lister{w: w.Writer, t: b.ticker(ctx, "write lists", int64(len(edges)))}
+	if err := writeLists(l, edges); err != nil {
 		return err
 	}
-	if err := writeLists(ctx, b, w, edges); err != nil {
-		return err
-	}
-	if c.EdgeIDs == layout.EdgeIDsInput {
-		if err := writeIDs(ctx, b, w, edges); err != nil {
+	if b.idsStored() {
+		if err := writeIDs(ctx, b, w.Writer, edges); err != nil {
 			return err
 		}
 	}
-	return b.seal(ctx, w, f)
+	return b.seal(ctx, w)
 }
 
 // isCanonical tells whether the k-th edge is row k, so that ids go without
@@ -55,35 +78,18 @@ func (b *build) writerConfig(canonical bool) layout.WriterConfig {
 	if canonical && ids == layout.EdgeIDsInput {
 		ids = layout.EdgeIDsCanonical
 	}
-	b.res.EdgeIDs = ids.String()
+	b.ids, b.res.EdgeIDs = ids, ids.String()
 	return layout.WriterConfig{
 		Nodes: b.g.nodes(), InputEdges: uint64(b.g.rows), Direction: b.c.Direction, EdgeIDs: ids,
 		Undirected: b.c.Undirected, Dedup: b.c.Dedup, NoLoops: b.c.DropSelfLoops,
 	}
 }
 
+// idsStored tells whether the graph has a section of edge ids.
+func (b *build) idsStored() bool { return b.ids == layout.EdgeIDsInput }
+
 func (b *build) ticker(ctx context.Context, phase string, total int64) *ticker {
 	return &ticker{ctx: ctx, progress: b.c.Progress, phase: phase, total: total, every: 1 << 20}
-}
-
-// writeLists cuts the edges into lists, long ones into pieces.
-func writeLists[T word](ctx context.Context, b *build, w *layout.Writer, edges []edge[T]) error {
-	var buf [piece]base.NodeID
-	t := b.ticker(ctx, "write lists", int64(len(edges)))
-	for i := 0; i < len(edges); {
-		if err := t.step(int64(i)); err != nil {
-			return err
-		}
-		v, n := edges[i].list, 0
-		for n < piece && i < len(edges) && edges[i].list == v {
-			buf[n] = base.NodeID(edges[i].nbr)
-			n, i = n+1, i+1
-		}
-		if err := w.List(base.NodeID(v), buf[:n]); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func writeIDs[T word](ctx context.Context, b *build, w *layout.Writer, edges []edge[T]) error {
@@ -106,7 +112,7 @@ func writeIDs[T word](ctx context.Context, b *build, w *layout.Writer, edges []e
 }
 
 // seal adds the attachments, ends the graph and renames all into place.
-func (b *build) seal(ctx context.Context, w *layout.Writer, f *os.File) error {
+func (b *build) seal(ctx context.Context, w *target) error {
 	fp, err := w.Fingerprint()
 	if err != nil {
 		return err
@@ -116,6 +122,9 @@ func (b *build) seal(ctx context.Context, w *layout.Writer, f *os.File) error {
 		return err
 	}
 	sb, err := w.Finish(list)
+	if err == nil {
+		err = w.out.Close()
+	}
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"log/slog"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -32,8 +33,9 @@ line (SNAP style: # and % comments, any blanks, more columns ignored, gzipped or
 not), or a .npy integer array of shape (2, E) or (E, 2).
 
 Features and node attributes are copied beside the graph and found from its path
-alone. The output appears whole or not at all. The edges are sorted in memory: an
-input that does not fit in --memory is refused with the figure that would do.`,
+alone. The output appears whole or not at all. Edges that do not fit in --memory (24
+bytes each) go through a temporary file, 12 bytes each (24 where an id or a row
+passes 2^32), and the graph comes out the same.`,
 		Example: `  aether-ooc build edges.npy --out graph.bin
   aether-ooc build edges.txt.gz --out graph.bin --undirected --drop-self-loops
   aether-ooc build edges.npy --out graph.bin --features x.npy --node-attr y=y.npy`,
@@ -44,7 +46,7 @@ input that does not fit in --memory is refused with the figure that would do.`,
 				return err
 			}
 			bar := newProgress(c, "it")
-			cfg.Progress = bar.step
+			cfg.Progress, cfg.Log = bar.step, slog.Default()
 			res, err := ingest.Run(c.Context(), cfg)
 			bar.finish()
 			if err != nil {
@@ -80,7 +82,8 @@ func (b *buildFlags) bind(f *pflag.FlagSet) {
 	f.BoolVar(&b.cfg.Dedup, "dedup", false, "of parallel edges keep the one of the lowest row")
 	f.BoolVar(&b.cfg.DropSelfLoops, "drop-self-loops", false, "leave self loops out")
 	f.IntVar(&b.cfg.Workers, "workers", 0, "threads (default one per CPU)")
-	memoryFlag(f, &b.memory, "most memory to use (default half of what the machine or cgroup allows)")
+	f.StringVar(&b.cfg.Temp, "tmp", "", "folder for edges that do not fit in memory, best on a fast local disk (default beside the graph)")
+	memoryFlag(f, &b.memory, "most memory to use, for any size of graph (default half of what the machine or cgroup allows)")
 }
 
 func (b *buildFlags) config(input string) (ingest.Config, error) {
