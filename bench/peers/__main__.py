@@ -22,7 +22,6 @@ def arguments() -> argparse.Namespace:
         "--out", type=Path, default=driver.ROOT / "build/reports", help="for peers.txt, .json and .html"
     )
     parser.add_argument("--cache", type=Path, default=Path.home() / ".cache/aether-ooc", help="for environments")
-    parser.add_argument("--with-torch-sparse", action="store_true", help="compile what PyG needs, once (some minutes)")
     parser.add_argument("--only", default="", help="only those whose section and name have this in them")
     return parser.parse_args()
 
@@ -34,6 +33,9 @@ def main() -> int:
     except data.SetupError as error:
         print(f"bench-peers: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("bench-peers: interrupted before anything was measured; nothing is left of it", file=sys.stderr)
+        return 130
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ IMPORTS = Path(__file__).parents[1]  # where workers find this package
 BATCH_SIZE = 1024
 GATHER = 16384  # rows at once
 MIB = 1 << 20
+FIXED_BUDGET = 800_000_000
 
 DEVICE, FEATURES, BUILD = "device", "features", "build"
 FIO = "fio"
@@ -52,6 +53,7 @@ class Memory:
 
     budget: int  # ours, out of core: a quarter of the adjacency as plain 32-bit ids
     out_of_core: int
+    fixed: int  # for those that have FIXED_BUDGET
     in_ram: int
     feature_budget: int  # ours: an eighth of the feature file
     features: int
@@ -65,6 +67,7 @@ class Memory:
         return cls(
             budget=data.edges,
             out_of_core=data.edges + allowance,
+            fixed=FIXED_BUDGET + allowance,
             in_ram=in_ram,
             feature_budget=feature_budget,
             features=feature_budget + 128 * MIB,
@@ -161,9 +164,12 @@ class Cast:
     def _ours(self, job: Job) -> None:
         memory = self.memory
         quarter, resident = ("--memory", memory.budget), ("--memory", memory.in_ram // 2, "--preload")
+        fixed = ("--memory", FIXED_BUDGET)
         for name, budget, limit, lanes, edge_ids in (
             (quarter_name(), quarter, memory.out_of_core, 2, False),
             (quarter_name(edge_ids=True), quarter, memory.out_of_core, 2, True),
+            (fixed_name(), fixed, memory.fixed, 2, False),
+            (fixed_name(edge_ids=True), fixed, memory.fixed, 2, True),
             (resident_name(1), resident, memory.in_ram, 1, False),
             (resident_name(2), resident, memory.in_ram, 2, False),
             (resident_name(2, edge_ids=True), resident, memory.in_ram, 2, True),
@@ -179,6 +185,7 @@ class Cast:
             (pyg_name(), (), self.memory.in_ram, False),
             (memmap_name(), ("--map",), self.memory.out_of_core, True),
             (memmap_name(random=True), ("--map-random",), self.memory.out_of_core, True),
+            (memmap_name() + FIXED, ("--map",), self.memory.fixed, True),
         )
         for name, flags, limit, slow in kinds:
             if isinstance(self.tools.pyg_sampler, str):
@@ -229,6 +236,7 @@ class Cast:
         argv: list[object] = [self.tools.binary, "build", self.data.edge_list, "--out", graph]
         argv += ["--memory", allowed, "--json"]
         self._add(BUILD, build_name(), argv, self.memory.build, 2, outcome.from_build, leaves=(graph,))
+        self._build_from_text(allowed, graph)
         if isinstance(self.tools.duckdb, str):
             self.missing.append(Missing(BUILD, duckdb_name(), self.tools.duckdb))
             return
@@ -237,6 +245,21 @@ class Cast:
         note = "sorted Parquet only: no index, no edge ids"
         read = outcome.from_lines(0)
         self._add(BUILD, duckdb_name(), argv, self.memory.build, 2, read, leaves=(sorted_edges,), note=note)
+
+    def _build_from_text(self, allowed: int, graph: Path) -> None:
+        """Ours and GNU sort, on the first part of the edges as text."""
+        text, out = self.data.text, self.data.folder / "sorted.txt"
+        note = f"the first {self.data.text_edges:,} edges, as text"
+        argv: list[object] = [self.tools.binary, "build", text, "--out", graph, "--memory", allowed, "--json"]
+        self._add(
+            BUILD, build_name(text=True), argv, self.memory.build, 2, outcome.from_build, leaves=(graph,), note=note
+        )
+        if shutil.which("sort") is None:
+            self.missing.append(Missing(BUILD, sort_name(), "sort is not installed (its package is called coreutils)"))
+            return
+        argv = [sys.executable, *_worker("gnusort"), text, out, "--memory", allowed // 2, "--spill", self.data.folder]
+        note += "; a sorted text only: no index, no edge ids"
+        self._add(BUILD, sort_name(), argv, self.memory.build, 2, outcome.from_lines(0), leaves=(out,), note=note)
 
 
 def key(section: str, name: str) -> str:
@@ -247,6 +270,14 @@ def key(section: str, name: str) -> str:
 def quarter_name(edge_ids: bool = False) -> str:
     """Ours, out of core."""
     return "aether-ooc, a quarter" + _with_ids(edge_ids)
+
+
+FIXED = ", 800 MB"
+
+
+def fixed_name(edge_ids: bool = False) -> str:
+    """Ours, with a budget that does not hang on the graph."""
+    return "aether-ooc" + FIXED + _with_ids(edge_ids)
 
 
 def resident_name(lanes: int, edge_ids: bool = False) -> str:
@@ -279,9 +310,14 @@ def gather_name(random: bool = False) -> str:
     return "np.memmap" + (", MADV_RANDOM" if random else "")
 
 
-def build_name() -> str:
+def build_name(text: bool = False) -> str:
     """Ours."""
-    return "aether-ooc build"
+    return "aether-ooc build" + (" of a text" if text else "")
+
+
+def sort_name() -> str:
+    """GNU sort."""
+    return "GNU sort -n -k2,2 -k1,1"
 
 
 def duckdb_name() -> str:

@@ -8,11 +8,13 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyarrow import csv
 
 EDGE_FACTOR = 16
 FEATURES = 128  # float32: rows of 512 bytes
 ROWS_AT_ONCE = 1 << 16
 EDGES_AT_ONCE = 1 << 22
+TEXT_EDGES = 1 << 22  # as much as is written as text
 
 Progress = Callable[[str], None]
 
@@ -59,6 +61,16 @@ class Data:
         return self.folder / "edges.parquet"
 
     @property
+    def text(self) -> Path:
+        """The first edges, a line "src dst" for each; what GNU sort reads."""
+        return self.folder / "edges.txt"
+
+    @property
+    def text_edges(self) -> int:
+        """Lines of it."""
+        return min(TEXT_EDGES, self.edges)
+
+    @property
     def features(self) -> Path:
         """float32 of shape (N, 128)."""
         return self.folder / "features.npy"
@@ -94,6 +106,7 @@ def make(data: Data, binary: Path, plain: Path, memory_bytes: int, say: Progress
         ),
         (data.csc[-1], "the same as plain arrays", lambda: _tool(plain, "csc", data.edge_list, data.folder)),
         (data.parquet, "the edge list as Parquet", lambda: _whole(data.parquet, lambda out: _parquet(data, out))),
+        (data.text, "its first part as text", lambda: _whole(data.text, lambda out: _text(data, out))),
         (data.features, "feature rows", lambda: _whole(data.features, lambda out: _features(data, out))),
     ]
     for path, what, step in steps:
@@ -121,6 +134,12 @@ def _parquet(data: Data, out: Path) -> None:
         for at in range(0, data.edges, EDGES_AT_ONCE):
             part = edges[:, at : at + EDGES_AT_ONCE]
             writer.write_table(pa.table({"src": part[0], "dst": part[1]}, schema=schema))
+
+
+def _text(data: Data, out: Path) -> None:
+    edges = np.load(data.edge_list, mmap_mode="r")[:, : data.text_edges]
+    options = csv.WriteOptions(include_header=False, delimiter=" ")
+    csv.write_csv(pa.table({"src": edges[0], "dst": edges[1]}), out, options)
 
 
 def _features(data: Data, out: Path) -> None:

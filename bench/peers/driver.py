@@ -88,7 +88,9 @@ class Run:
 def main(args: Namespace) -> int:
     """Runs everything; 1 if nothing was measured."""
     log = Log()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)
+    revision = _revision()
     place, groups = _place(log)
     made = data.Data(args.dir / f"rmat{args.scale}", args.scale)
     try:
@@ -99,7 +101,7 @@ def main(args: Namespace) -> int:
     finally:
         if not args.keep:
             _remove(made.folder)
-    _report(run.table(_circumstances(made, cast.memory, groups, log)), args.out, log)
+    _report(run.table(_circumstances(made, cast.memory, groups, revision, log)), args.out, log)
     return 0 if any(row.rates for row in run.table({}).rows) else 1
 
 
@@ -140,7 +142,7 @@ def _tools(args: Namespace, folder: Path, log: Log) -> Tools:
         plain=plain,
         duckdb=get("DuckDB", lambda: envs.locked("duckdb", cache, log.say)),
         graphbolt=get("GraphBolt", lambda: envs.locked("graphbolt", cache, log.say)),
-        pyg_sampler=get("PyG", lambda: envs.pyg_sampler(cache, args.with_torch_sparse, log.say)),
+        pyg_sampler=get("PyG", lambda: envs.pyg_sampler(cache, log.say)),
         seconds=args.seconds,
         slow_seconds=args.slow_seconds,
     )
@@ -152,19 +154,27 @@ def _make(made: data.Data, tools: Tools, log: Log) -> None:
         data.make_seeds(made, job.fanouts, job.total, contestants.BATCH_SIZE)
 
 
-def _circumstances(made: data.Data, memory: Memory, groups: str, log: Log) -> dict[str, str]:
+def _revision() -> str:
+    """Of the source, as it is when the run begins."""
+    try:
+        said = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True)
+    except OSError:
+        return "unknown"
+    return said.stdout.strip() or "unknown"
+
+
+def _circumstances(made: data.Data, memory: Memory, groups: str, revision: str, log: Log) -> dict[str, str]:
     """What figures depend on."""
-    revision = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True)
     budget, limit, in_ram = memory.budget >> 20, memory.out_of_core >> 20, memory.in_ram >> 20
     return {
         "graph": f"RMAT scale {made.scale}: {made.nodes:,} nodes, {made.edges:,} edges, "
         f"{4 * made.edges >> 20:,} MiB as 32-bit ids",
         "memory": f"out of core: {limit:,} MiB for each, of which ours uses a budget of {budget:,} MiB; "
-        f"in RAM: {in_ram:,} MiB for each",
+        f"with 800 MB: {memory.fixed >> 20:,} MiB for each; in RAM: {in_ram:,} MiB for each",
         "groups": groups,
         "host": f"{platform.system()} {platform.release()}, {len(os.sched_getaffinity(0))} CPUs: {_cpu()}",
         "load": f"{os.getloadavg()[2]:.1f} over the last 15 minutes",
-        "revision": revision.stdout.strip() or "unknown",
+        "revision": revision,
         "took": f"{log.seconds() / 60:.1f} minutes",
     }
 

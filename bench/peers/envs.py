@@ -40,20 +40,19 @@ def locked(name: str, cache: Path, say: Progress) -> Path:
     return folder / "bin" / "python"
 
 
-def pyg_sampler(cache: Path, build: bool, say: Progress) -> Path:
+def pyg_sampler(cache: Path, say: Progress) -> Path:
     """A library with the operators of torch-sparse that PyG samples with, for the torch that runs this driver.
 
     All of torch-sparse takes some 20 minutes to compile, and wants torch-scatter compiled, too. Its sampler is two of
-    its files, which is what is built here, as its setup.py would; so the code that runs is the same.
+    its files, which is what is built here, once, in about a minute, as its setup.py would; so the code that runs is
+    the same.
     """
     folder = cache / f"torch-sparse-{key(SOURCE, metadata.version('torch'))}"
     library = folder / "neighbor_sample.so"
     with _only_one(folder):
         if not library.exists():
-            if not build:
-                raise MissingError(
-                    "needs torch-sparse, not compiled here yet: PEERS=--with-torch-sparse, some minutes once"
-                )
+            if shutil.which("c++") is None:
+                raise MissingError("needs the sampler of torch-sparse compiled, and there is no c++: install g++")
             shutil.rmtree(folder, ignore_errors=True)
             with tempfile.TemporaryDirectory() as scratch:
                 _compile_sampler(Path(scratch), library, say)

@@ -135,6 +135,7 @@ def ratios(sections: Sequence[str], results: Results) -> list[Ratio]:
         if section.startswith("sampling"):
             found += _sampling(section, results)
     found += _simple(results, who.BUILD, who.build_name(), [who.duckdb_name()])
+    found += _simple(results, who.BUILD, who.build_name(text=True), [who.sort_name()])
     found += _simple(results, who.FEATURES, who.features_name(), [who.gather_name(), who.gather_name(random=True)])
     return [ratio for ratio in found if ratio.values]
 
@@ -149,6 +150,8 @@ def _sampling(section: str, results: Results) -> list[Ratio]:
             section, f"{quarter} ÷ {who.FIO}: edges for each read that fio does", _values(_divide(rates[quarter], fio))
         ),
         *_simple(results, section, quarter, [who.memmap_name(), who.memmap_name(random=True)]),
+        *_simple(results, section, who.fixed_name(), [who.memmap_name() + who.FIXED]),
+        *_simple(results, section, who.quarter_name(edge_ids=True), [quarter]),
         *_simple(results, section, one, [who.pyg_name(), who.plain_name(1)]),
         *_simple(results, section, two, [who.graphbolt_name(2), who.plain_name(2)]),
         Ratio(section, "two threads ÷ one, resident, against the same of the plain loop", _values(scaling)),

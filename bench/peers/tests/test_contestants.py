@@ -39,8 +39,25 @@ def test_memory_is_equal_among_those_who_are_compared() -> None:
 
     out_of_core = {limit(n) for n in (who.quarter_name(), who.memmap_name(), who.memmap_name(random=True))}
     in_ram = {limit(n) for n in (who.resident_name(1), who.pyg_name(), who.graphbolt_name(2), who.plain_name(2))}
-    assert (len(out_of_core), len(in_ram)) == (1, 1)
-    assert limits[who.key(who.BUILD, who.build_name())] == limits[who.key(who.BUILD, who.duckdb_name())]
+    fixed = {limit(n) for n in (who.fixed_name(), who.fixed_name(edge_ids=True), who.memmap_name() + who.FIXED)}
+    assert (len(out_of_core), len(in_ram), len(fixed)) == (1, 1, 1)
+    build = [c.command for c in cast(Path("/peer")).playing if c.section == who.BUILD]
+    assert len({(command.memory_bytes, command.cpus) for command in build}) == 1
+
+
+def test_with_and_without_edge_ids() -> None:
+    for name in (who.quarter_name, who.fixed_name):
+        for edge_ids in (False, True):
+            (found,) = [c for c in cast(Path("/peer")).playing if c.key == who.key(who.JOBS[0].section, name(edge_ids))]
+            assert f"--edge-ids={str(edge_ids).lower()}" in found.command.argv
+
+
+def test_text_is_the_first_edges(tmp_path: Path) -> None:
+    made = Data(tmp_path, 4)
+    np.save(made.edge_list, np.arange(2 * made.edges, dtype=np.int32).reshape(2, -1))
+    data._text(made, made.text)
+    lines = made.text.read_text().splitlines()
+    assert (lines[0], lines[-1], len(lines)) == ("0 256", "255 511", made.text_edges)
 
 
 def test_budget_is_a_quarter_of_plain_adjacency() -> None:
