@@ -184,8 +184,11 @@ func (l *deviceLane) ringConfig(c DeviceConfig, arena []byte) uring.Config {
 
 func pageUp(n int64) int64 { return (n + 4095) &^ 4095 }
 
-// completed is told how long the kernel and the device took for a read.
+// completed is told how long the kernel and the device took for a read. Reads are
+// given back in the order in which they are completed, so landed finds their times
+// in turn.
 func (l *deviceLane) completed(d time.Duration) {
+	l.kernel.put(d)
 	if l.measuring {
 		record(l.clat, d)
 	}
@@ -240,8 +243,10 @@ func (l *deviceLane) landed(ring uring.Ring, f *flight, now time.Time) error {
 		return err
 	}
 	l.done.Add(1)
+	lat, clat := now.Sub(f.at), l.kernel.take()
 	if l.measuring {
-		record(l.lat, now.Sub(f.at))
+		record(l.lat, lat)
+		record(l.slat, lat-clat)
 	}
 	return l.again(ring, f, now)
 }
@@ -259,5 +264,5 @@ func (l *deviceLane) end(ring uring.Ring) {
 }
 
 func newDeviceLane(c DeviceConfig, f *uring.File, lane int) *deviceLane {
-	return &deviceLane{file: f, places: newPlaces(c, f.Size(), lane), lat: newHistogram(), clat: newHistogram()}
+	return &deviceLane{file: f, places: newPlaces(c, f.Size(), lane), lat: newHistogram(), clat: newHistogram(), slat: newHistogram(), kernel: times{ring: make([]time.Duration, c.Depth)}}
 }

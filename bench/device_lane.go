@@ -3,6 +3,7 @@ package bench
 import (
 	"math/rand/v2"
 	"sync/atomic"
+	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
@@ -15,11 +16,33 @@ type deviceLane struct {
 	places *places
 	done   atomic.Int64
 
-	lat, clat *hdrhistogram.Histogram // from being queued, and from being sent, to being back
+	lat, clat, slat *hdrhistogram.Histogram // from being queued, and from being sent, to being back; what is between the two
+	kernel          times                   // of the reads that are back and not yet looked at
 
 	from, to           uring.Stats
 	fromUsage, toUsage usage
 	measuring          bool
+}
+
+// times is a queue of as many durations as there are reads in flight.
+type times struct {
+	ring     []time.Duration
+	in, from int
+}
+
+func (t *times) put(d time.Duration) {
+	t.ring[t.in] = d
+	if t.in++; t.in == len(t.ring) {
+		t.in = 0
+	}
+}
+
+func (t *times) take() time.Duration {
+	d := t.ring[t.from]
+	if t.from++; t.from == len(t.ring) {
+		t.from = 0
+	}
+	return d
 }
 
 // places says where and how much a lane reads next.

@@ -32,8 +32,7 @@ type DeviceResult struct {
 
 	Latency Distribution `json:"lat_ns"`  // from being queued to being back
 	Clat    Distribution `json:"clat_ns"` // from being sent to the kernel to being fetched from it
-	// SlatMean is what is left of the mean: waiting in our own ring to be sent.
-	SlatMean float64 `json:"slat_mean_ns"`
+	Slat    Distribution `json:"slat_ns"` // what is left of each: waiting in our own ring, to be sent and to be looked at
 
 	// AchievedDepth is the mean of the distribution Depths, of all lanes.
 	AchievedDepth   float64      `json:"achieved_depth"`
@@ -87,7 +86,7 @@ func deviceResult(c DeviceConfig, file *uring.File, lanes []*deviceLane, cut boo
 		Backend: lanes[0].to.Backend, FixedBuffers: lanes[0].to.FixedBuffers, FixedFiles: lanes[0].to.FixedFiles,
 		Direct: file.Direct(), Seed: c.Seed, RampSeconds: c.Ramp.Seconds(),
 	}
-	lat, clat := newHistogram(), newHistogram()
+	lat, clat, slat := newHistogram(), newHistogram(), newHistogram()
 	from, to := lanes[0].fromUsage, lanes[0].toUsage
 	var ring uring.Stats
 	for _, l := range lanes {
@@ -100,10 +99,12 @@ func deviceResult(c DeviceConfig, file *uring.File, lanes []*deviceLane, cut boo
 		ring = ring.Add(l.to.Since(l.from))
 		lat.Merge(l.lat)
 		clat.Merge(l.clat)
+		slat.Merge(l.slat)
 	}
 	r.took(from, to)
 	r.CutShort, r.counted = cut, "reads"
-	r.count(ring, lat, clat)
+	r.count(ring)
+	r.latencies(lat, clat, slat)
 	r.Verdict = r.verdict()
 	return r
 }
@@ -112,18 +113,22 @@ func pattern(sequential bool) string {
 	return map[bool]string{false: "random", true: "sequential"}[sequential]
 }
 
-// count fills in what comes from the rings and the histograms.
-func (r *DeviceResult) count(ring uring.Stats, lat, clat *hdrhistogram.Histogram) {
+// count fills in what comes from the rings.
+func (r *DeviceResult) count(ring uring.Stats) {
 	r.Reads, r.Syscalls = ring.Reads, ring.Syscalls
 	r.IOPS = ratio(float64(ring.Reads), r.Seconds)
 	r.BytesPerSec = ratio(float64(ring.Bytes), r.Seconds)
 	r.ReadsPerSyscall = ring.ReadsPerSyscall()
 	r.AchievedDepth = ring.MeanDepth() * float64(r.Lanes)
 	r.Depths = depthShares(ring)
-	r.Latency, r.Clat = distribution(lat), distribution(clat)
-	r.SlatMean = max(0, r.Latency.Mean-r.Clat.Mean)
+}
+
+// latencies fills in what comes from the histograms.
+func (r *DeviceResult) latencies(lat, clat, slat *hdrhistogram.Histogram) {
+	r.Latency, r.Clat, r.Slat = distribution(lat), distribution(clat), distribution(slat)
 	r.keep("whole", &r.Latency)
 	r.keep("in the kernel", &r.Clat)
+	r.keep("in our ring", &r.Slat)
 }
 
 // busy is the part of a lane's core, about, from which it is that which limits.
@@ -156,6 +161,7 @@ func (r *DeviceResult) Text() string {
 	p.line("IOPS", "%s (%s/s)", rate(r.IOPS), memory(int64(r.BytesPerSec)))
 	p.line("latency", "%s", r.Latency.text())
 	p.line("  in the kernel", "%s", r.Clat.text())
+	p.line("  in our ring", "%s", r.Slat.text())
 	p.line("depth", "%.1f achieved of %d × %d lanes (%s)", r.AchievedDepth, r.Depth, r.Lanes, depthText(r.Depths))
 	p.line("reads per syscall", "%.2f, %s buffers", r.ReadsPerSyscall, map[bool]string{true: "registered", false: "plain"}[r.FixedBuffers])
 	p.line("CPU", "%s of one core", share(ratio(r.CPUSeconds, r.Seconds)))

@@ -329,3 +329,29 @@ func TestShareOfMemory(t *testing.T) {
 	require.InDelta(t, 400, d.single().(*SampleResult).BudgetShare, 1e-9)
 	require.Contains(t, d.Text(), "40000.0 % of the adjacency as plain 32-bit ids, 4 B × 16,384 edges")
 }
+
+// TestLatencies: of the means, what is in the kernel and what is in our ring add up
+// to the whole.
+func TestLatencies(t *testing.T) {
+	in := tiny(t)
+	d, err := Run(t.Context(), []Section{{"a", settingsOf(t, "device", "target="+in.graph+" runtime=20ms ramp=0 depth=50")}}, Hooks{})
+	require.NoError(t, err)
+	r := d.single().(*DeviceResult)
+	require.InEpsilon(t, r.Latency.Mean, r.Clat.Mean+r.Slat.Mean, 0.02) // three digits each
+	require.GreaterOrEqual(t, r.Latency.P99, r.Clat.P50)
+	require.Positive(t, r.Slat.P50)
+}
+
+func TestTimes(t *testing.T) {
+	q := times{ring: make([]time.Duration, 3)}
+	next := time.Duration(0)
+	for i := range time.Duration(100) {
+		q.put(i)
+		if i%3 == 2 { // full: three are taken, in their order
+			for range 3 {
+				require.Equal(t, next, q.take())
+				next++
+			}
+		}
+	}
+}
