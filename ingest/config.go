@@ -27,6 +27,7 @@ type Config struct {
 	Undirected    bool              // every edge but loops also in reverse, with the same edge id
 	Dedup         bool              // of edges with the same ends keep the lowest row
 	DropSelfLoops bool
+	Encoding      layout.Encoding // Plain, or Compact: a smaller file
 
 	Features      string     // .npy of shape (nodes, columns); "": none
 	FeaturesDType string     // "bf16": read 16-bit words as bfloat16; "": as the file says

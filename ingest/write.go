@@ -81,7 +81,7 @@ func (b *build) writerConfig(canonical bool) layout.WriterConfig {
 	b.ids, b.res.EdgeIDs = ids, ids.String()
 	return layout.WriterConfig{
 		Nodes: b.g.nodes(), InputEdges: uint64(b.g.rows), Direction: b.c.Direction, EdgeIDs: ids,
-		Undirected: b.c.Undirected, Dedup: b.c.Dedup, NoLoops: b.c.DropSelfLoops,
+		Undirected: b.c.Undirected, Dedup: b.c.Dedup, NoLoops: b.c.DropSelfLoops, Encoding: b.c.Encoding,
 	}
 }
 

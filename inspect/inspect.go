@@ -49,14 +49,18 @@ type Degrees struct {
 // Adjacency is the packing of the lists.
 type Adjacency struct {
 	Encoding       string  `json:"encoding"`
-	EntryBytes     int     `json:"entry_bytes"` // of one neighbour
+	EntryBits      int     `json:"entry_bits"` // of a neighbour that is written out in full
 	Blocks         uint64  `json:"blocks"`
 	Bytes          uint64  `json:"bytes"`
 	BitsPerEdge    float64 `json:"bits_per_edge"`   // all bytes of the section, shared by the edges
+	EntryBytes     uint64  `json:"entry_bytes"`     // of all neighbours
 	DirectoryBytes uint64  `json:"directory_bytes"` // headers of blocks included
 	SealBytes      uint64  `json:"seal_bytes"`
 	PaddingBytes   uint64  `json:"padding_bytes"`
 	PaddingShare   float64 `json:"padding_share"` // of the section
+
+	EliasFanoLists   uint64 `json:"elias_fano_lists"` // pieces of lists, one for each block
+	EliasFanoEntries uint64 `json:"elias_fano_entries"`
 }
 
 // Index is what a reader holds in memory, and what it is read from.
@@ -93,7 +97,7 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	defer j.close()
 	r := j.describe()
 	j.total = int64(r.Adjacency.Bytes)
-	n := census{r: r, degrees: c.Degrees, hub: j.g.Superblock.BlockEntries()}
+	n := census{r: r, degrees: c.Degrees, isHub: j.g.Superblock.IsHub}
 	if err := j.adjacency(n.block); err != nil {
 		return nil, err
 	}
@@ -108,7 +112,7 @@ func (j *job) describe() *Result {
 		Path: j.c.Path, FormatVersion: s.Version, FileBytes: s.FileLength, Nodes: s.Nodes, Edges: s.Edges, InputEdges: s.InputEdges,
 		Direction: s.Direction.String(), EdgeIDs: s.EdgeIDs.String(), Undirected: s.Undirected, Dedup: s.Dedup, NoLoops: s.NoLoops,
 		Fingerprint: s.Fingerprint.String(), ContentID: s.ContentID.String(),
-		Adjacency:   Adjacency{Encoding: "plain", Blocks: s.Blocks, Bytes: s.Blocks * base.BlockSize, SealBytes: s.Blocks * 4},
+		Adjacency:   Adjacency{Encoding: s.Encoding().String(), Blocks: s.Blocks, Bytes: s.Blocks * base.BlockSize, SealBytes: s.Blocks * 4},
 		Sections:    []Section{}, // an empty list in JSON, not null
 		Attachments: []Attachment{},
 	}
@@ -131,9 +135,10 @@ func (j *job) describe() *Result {
 type census struct {
 	r        *Result
 	degrees  bool
-	hub      uint64 // a longer list is a hub
+	isHub    func(degree uint64, first, last base.NodeID) bool
 	lists    uint64
 	node     base.NodeID // of the list being counted
+	first    base.NodeID // its first neighbour
 	degree   uint64      // so far
 	spanning bool
 	last     base.NodeID // the neighbour before
@@ -143,9 +148,10 @@ type census struct {
 
 func (c *census) block(_ base.BlockNo, k layout.Block) error {
 	a := &c.r.Adjacency
-	a.EntryBytes = k.EntryWidth()
+	a.EntryBits = k.EntryBits()
+	a.EntryBytes += uint64(k.EntryBytes())
 	a.PaddingBytes += uint64(k.Padding())
-	a.DirectoryBytes += uint64(base.BlockSize - 4 - k.Padding() - k.Entries()*k.EntryWidth())
+	a.DirectoryBytes += uint64(base.BlockSize - 4 - k.Padding() - k.EntryBytes())
 	for i := range k.Lists() {
 		if i > 0 || k.ContIn() == 0 {
 			c.endList()
@@ -159,8 +165,15 @@ func (c *census) block(_ base.BlockNo, k layout.Block) error {
 }
 
 func (c *census) count(l layout.List) {
+	if l.EliasFano() {
+		c.r.Adjacency.EliasFanoLists++
+		c.r.Adjacency.EliasFanoEntries += uint64(l.Len())
+	}
 	for i := range l.Len() {
 		v := l.At(i)
+		if c.degree == 0 {
+			c.first = v
+		}
 		if v == c.node {
 			c.r.Degrees.SelfLoops++
 		}
@@ -185,7 +198,7 @@ func (c *census) endList() {
 	if c.spanning {
 		d.SpanningLists++
 	}
-	if c.degree > c.hub {
+	if c.isHub(c.degree, c.first, c.last) {
 		d.Hubs++
 		d.HubEdges += c.degree
 	}

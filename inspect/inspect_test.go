@@ -146,8 +146,9 @@ func TestRun(t *testing.T) {
 	require.Equal(t, Degrees{Max: 3000, MaxNode: 5, Mean: 3006.0 / 300, EmptyLists: 294, SpanningLists: 1, Hubs: 1, HubEdges: 3000,
 		SelfLoops: 11, ParallelEdges: 2701}, r.Degrees)
 	a := r.Adjacency
-	require.Equal(t, a.Bytes, a.DirectoryBytes+a.SealBytes+a.PaddingBytes+uint64(a.EntryBytes)*r.Edges)
-	require.Equal(t, 2, a.EntryBytes)
+	require.Equal(t, a.Bytes, a.DirectoryBytes+a.SealBytes+a.PaddingBytes+a.EntryBytes)
+	require.Equal(t, 16, a.EntryBits)
+	require.Equal(t, 2*r.Edges, a.EntryBytes)
 	require.EqualValues(t, 2, a.Blocks)
 	require.InDelta(t, 8*8192.0/3006, a.BitsPerEdge, 1e-9)
 	require.Equal(t, "input", r.EdgeIDs)

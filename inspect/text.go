@@ -35,7 +35,10 @@ func (r *Result) packing(p *report.Page) {
 	p.Line("degrees", "mean %.2f, max %s (node %d)", d.Mean, report.Count(d.Max), d.MaxNode)
 	p.Line("", "%s self loops, %s parallel edges", report.Count(d.SelfLoops), report.Count(d.ParallelEdges))
 	p.Line("spanning lists", "%s lie in more than one block, %s of them hubs with %s edges", report.Count(d.SpanningLists), report.Count(d.Hubs), report.Count(d.HubEdges))
-	p.Line("encoding", "%s, %d bytes an entry, %.2f bits per edge", a.Encoding, a.EntryBytes, a.BitsPerEdge)
+	p.Line("encoding", "%s, %d bits an entry, %.2f bits per edge", a.Encoding, a.EntryBits, a.BitsPerEdge)
+	if a.EliasFanoLists > 0 {
+		p.Line("", "%s entries (%s) in %s lists in Elias-Fano", report.Count(a.EliasFanoEntries), report.Percent(report.Ratio(a.EliasFanoEntries, r.Edges)), report.Count(a.EliasFanoLists))
+	}
 	p.Line("adjacency", "%s blocks, %s, padding %s", report.Count(a.Blocks), report.Bytes(a.Bytes), report.Percent(a.PaddingShare))
 	p.Line("index", "%s in memory (%s of the file), %s in the file (%s)%s", report.Bytes(x.MemoryBytes), report.Percent(x.MemoryShare),
 		report.Bytes(x.FileBytes), report.Percent(x.FileShare), report.If(x.PresenceBitmap, ", with a presence bitmap"))

@@ -16,7 +16,9 @@ import (
 // sample is a small file with every section, a hub and a table to damage.
 //
 //	0 superblock · 1–3 adjacency · 4–8 edge ids · 9 10 11 12 index · 13 presence · 14 attachments · 15 table
-func sample(t testing.TB) *memFile {
+func sample(t testing.TB) *memFile { return sampleOf(t, Plain) }
+
+func sampleOf(t testing.TB, e Encoding) *memFile {
 	l := lists{1: {9}, 2: make([]base.NodeID, 5000), 4: {70}}
 	ids := make([]base.EdgeID, l.edges())
 	for i := range ids {
@@ -24,7 +26,7 @@ func sample(t testing.TB) *memFile {
 	}
 	a, err := AttrAttachment("y")
 	require.NoError(t, err)
-	return write(t, WriterConfig{Nodes: 1000, InputEdges: l.edges()}, l, ids, 500, a, FeaturesAttachment())
+	return write(t, WriterConfig{Nodes: 1000, InputEdges: l.edges(), Encoding: e}, l, ids, 500, a, FeaturesAttachment())
 }
 
 // patch changes bytes of a block and seals it again: damage that no seal sees.
@@ -193,7 +195,7 @@ func TestValidateFinds(t *testing.T) {
 		bytes []byte
 		want  string
 	}{
-		{"encoding", 0, []byte{2}, "unknown encoding"},
+		{"encoding", 0, []byte{3}, "unknown encoding"},
 		{"entry width", 1, []byte{9}, "entry width"},
 		{"delta width", 2, []byte{3}, "delta width"},
 		{"flags", 3, []byte{4}, "flags"},
@@ -201,7 +203,7 @@ func TestValidateFinds(t *testing.T) {
 		{"more lists than entries", 12, []byte{255, 255}, "lists"},
 		{"more entries than fit", 14, []byte{255, 255}, "bytes in the block"},
 		{"first node", 4, u64(^uint64(0)), "node id"},
-		{"first delta", deltas, []byte{1}, "first delta"},
+		{"first delta", deltas, []byte{1}, "first list"},
 		{"deltas descend", deltas + 1, []byte{0}, "nodes must ascend"},
 		{"node out of range", 4, u64(999), "node id"},
 		{"ends descend", ends, []byte{0}, "ends of lists"},

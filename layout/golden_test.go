@@ -202,6 +202,6 @@ func (p *dumper) adjacency() {
 		p.fields(field{2, fmt.Sprint("end of list ", k.Node(i))})
 	}
 	for i := range k.Lists() {
-		p.fields(field{k.List(i).Len() * k.EntryWidth(), fmt.Sprint("neighbours of ", k.Node(i))})
+		p.fields(field{k.List(i).Len() * k.EntryBits() / 8, fmt.Sprint("neighbours of ", k.Node(i))})
 	}
 }

@@ -16,7 +16,7 @@ const FormatVersion = 1
 const MaxNodes = 1<<63 - 1
 
 // knownIncompat are the incompatible features that this package can read.
-const knownIncompat = 0
+const knownIncompat = featureCompact
 
 var graphMagic = [8]byte{0x89, 'A', 'E', 'G', '\r', '\n', 0x1a, '\n'}
 

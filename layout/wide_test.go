@@ -29,7 +29,7 @@ func TestWideIDs(t *testing.T) {
 		validate(t, g, f)
 		k, err := ViewBlock(f.block(1))
 		require.NoError(t, err)
-		require.Equal(t, entryWidth(top+1), k.EntryWidth())
+		require.Equal(t, 8*entryWidth(top+1), k.EntryBits())
 		require.LessOrEqual(t, len(g.Index.Presence()), len(f.b)/200)
 	}
 }
@@ -46,12 +46,13 @@ func TestWidths(t *testing.T) {
 // skip goes on with the open list over blocks that are never written: holes of
 // a sparse file, whose entries nobody will read.
 func (w *Writer) skip(t *testing.T, blocks uint64) {
-	for w.block.room(uint64(w.node)) > 0 {
+	plain := w.blocks.(*plainPacker)
+	for plain.room(uint64(w.node)) > 0 {
 		require.NoError(t, w.List(w.node, []base.NodeID{w.neighbour}))
 	}
 	require.NoError(t, w.endBlock(true))
 	require.NoError(t, w.out.flush())
-	full := w.block.room(uint64(w.node))
+	full := plain.room(uint64(w.node))
 	for range blocks {
 		w.rows.firstNode = append(w.rows.firstNode, uint64(w.node))
 		w.rows.entries = append(w.rows.entries, uint16(full))

@@ -18,6 +18,7 @@ type WriterConfig struct {
 	Undirected bool // each edge comes twice, once in either end's list (a loop once)
 	Dedup      bool
 	NoLoops    bool
+	Encoding   Encoding
 }
 
 // indexShare is the part of a file that its index may take in memory: 1/200.
@@ -47,7 +48,7 @@ func (c WriterConfig) presenceBytes() uint64 {
 type Writer struct {
 	c          WriterConfig
 	out        *stream
-	block      builder
+	blocks     packer
 	rows       rows
 	presence   []byte
 	fp         *Fingerprinter
@@ -72,11 +73,15 @@ func NewWriter(w io.WriterAt, c WriterConfig) (*Writer, error) {
 	if c.Nodes > MaxNodes || c.InputEdges > MaxNodes/2 {
 		return nil, fmt.Errorf("layout: %d nodes and %d edges: more than 63 bits", c.Nodes, c.InputEdges)
 	}
-	return &Writer{
-		c: c, out: newStream(w, 1), block: builder{width: entryWidth(c.Nodes)},
-		presence: make([]byte, c.presenceBytes()),
-		fp:       NewFingerprinter(c.Direction), content: NewContentHasher(c.EdgeIDs),
-	}, nil
+	if c.Encoding > Compact {
+		return nil, fmt.Errorf("layout: %v is not known", c.Encoding)
+	}
+	out := &Writer{
+		c: c, out: newStream(w, 1), presence: make([]byte, c.presenceBytes()),
+		fp: NewFingerprinter(c.Direction), content: NewContentHasher(c.EdgeIDs),
+	}
+	out.blocks = newPacker(c, out.endBlock)
+	return out, nil
 }
 
 // List adds v's list, or goes on with it when it was the last one. Nodes
@@ -94,18 +99,7 @@ func (w *Writer) List(v base.NodeID, neighbours []base.NodeID) error {
 	if len(w.presence) > 0 {
 		w.presence[v/8] |= 1 << (v % 8)
 	}
-	for len(neighbours) > 0 {
-		n := min(w.block.room(uint64(v)), len(neighbours))
-		if n == 0 {
-			if err := w.endBlock(w.block.holds(uint64(v))); err != nil {
-				return err
-			}
-			continue
-		}
-		w.block.add(uint64(v), neighbours[:n])
-		neighbours = neighbours[n:]
-	}
-	return nil
+	return w.blocks.list(uint64(v), neighbours)
 }
 
 // checkList refuses what would not be canonical order.
@@ -136,13 +130,13 @@ func (w *Writer) endBlock(after bool) error {
 	if err != nil {
 		return err
 	}
-	k := &w.block
-	k.put(b, after)
-	w.rows.firstNode = append(w.rows.firstNode, k.nodes[0])
-	w.rows.entries = append(w.rows.entries, uint16(k.entries()))
-	w.rows.contIn = append(w.rows.contIn, k.contIn())
-	w.rows.contOut = append(w.rows.contOut, k.contOut(after))
-	k.reset(after)
+	w.blocks.put(b, after)
+	row := w.blocks.row(after)
+	w.rows.firstNode = append(w.rows.firstNode, row.firstNode)
+	w.rows.entries = append(w.rows.entries, row.entries)
+	w.rows.contIn = append(w.rows.contIn, row.contIn)
+	w.rows.contOut = append(w.rows.contOut, row.contOut)
+	w.blocks.reset(after)
 	return nil
 }
 
@@ -152,16 +146,14 @@ func (w *Writer) endLists() error {
 		return nil
 	}
 	w.ended = true
-	if len(w.block.nodes) > 0 {
-		if err := w.endBlock(false); err != nil {
-			return err
-		}
+	if err := w.blocks.end(); err != nil {
+		return err
 	}
 	if err := w.checkCounts(); err != nil {
 		return err
 	}
 	w.sb = Superblock{
-		Version: FormatVersion, Nodes: w.c.Nodes, Edges: w.edges, Blocks: uint64(len(w.rows.entries)), InputEdges: w.c.InputEdges,
+		Version: FormatVersion, Incompat: w.c.Encoding.features(), Nodes: w.c.Nodes, Edges: w.edges, Blocks: uint64(len(w.rows.entries)), InputEdges: w.c.InputEdges,
 		Direction: w.c.Direction, EdgeIDs: w.c.EdgeIDs, Undirected: w.c.Undirected, Dedup: w.c.Dedup, NoLoops: w.c.NoLoops,
 		Fingerprint: w.fp.Sum(w.c.Nodes),
 	}

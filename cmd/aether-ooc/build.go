@@ -38,6 +38,7 @@ bytes each) go through a temporary file, 12 bytes each (24 where an id or a row
 passes 2^32), and the graph comes out the same.`,
 		Example: `  aether-ooc build edges.npy --out graph.bin
   aether-ooc build edges.txt.gz --out graph.bin --undirected --drop-self-loops
+  aether-ooc build edges.npy --out graph.bin --encoding compact
   aether-ooc build edges.npy --out graph.bin --features x.npy --node-attr y=y.npy`,
 		Args: exactly(1, "one edge list"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -65,6 +66,7 @@ passes 2^32), and the graph comes out the same.`,
 type buildFlags struct {
 	cfg                        ingest.Config
 	format, direction, edgeIDs string
+	encoding                   string
 	attrs                      []string
 	memory                     byteSize
 }
@@ -78,6 +80,9 @@ func (b *buildFlags) bind(f *pflag.FlagSet) {
 	f.Int64Var(&b.cfg.NumNodes, "num-nodes", 0, "number of nodes (default the largest id + 1)")
 	f.StringVar(&b.direction, "direction", "in", "in: a node's list holds the sources of its incoming edges, as PyG samples; out: the targets of its outgoing ones")
 	f.StringVar(&b.edgeIDs, "edge-ids", "input", "what e_id means: input (the row in the edge list) or stored (the place in the file, which saves space)")
+	f.StringVar(&b.encoding, "encoding", "plain", `how lists are packed: plain, a whole number of bytes for each neighbour; or compact, in which short lists take
+as many bits as the largest id needs and long ones fewer (Elias-Fano), still read at any place without unpacking:
+a smaller file, of which more fits in memory, for a little more work per edge. Batches are the same`)
 	f.BoolVar(&b.cfg.Undirected, "undirected", false, "add the reverse of every edge, with the same edge id; loops are not doubled")
 	f.BoolVar(&b.cfg.Dedup, "dedup", false, "of parallel edges keep the one of the lowest row")
 	f.BoolVar(&b.cfg.DropSelfLoops, "drop-self-loops", false, "leave self loops out")
@@ -97,6 +102,9 @@ func (b *buildFlags) config(input string) (ingest.Config, error) {
 		return cfg, err
 	}
 	if cfg.EdgeIDs, err = choose("--edge-ids", b.edgeIDs, map[string]layout.EdgeIDMode{"input": layout.EdgeIDsInput, "stored": layout.EdgeIDsStored}); err != nil {
+		return cfg, err
+	}
+	if cfg.Encoding, err = choose("--encoding", b.encoding, map[string]layout.Encoding{"plain": layout.Plain, "compact": layout.Compact}); err != nil {
 		return cfg, err
 	}
 	for _, attr := range b.attrs {
