@@ -25,6 +25,7 @@ var rows = map[string]int{
 	"arrowbatch":     4,
 	"ingest":         5,
 	"ingest/matrix":  5,
+	"ingest/relabel": 4,
 	"inspect":        5,
 	"serve":          5,
 	"serve/client":   5,
