@@ -34,7 +34,7 @@ def main() -> int:
         print(f"bench-peers: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("bench-peers: interrupted before anything was measured; nothing is left of it", file=sys.stderr)
+        print("bench-peers: interrupted before anything was measured", file=sys.stderr)
         return 130
 
 

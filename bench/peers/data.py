@@ -97,14 +97,14 @@ def make(data: Data, binary: Path, plain: Path, memory_bytes: int, say: Progress
         (
             data.edge_list,
             f"an RMAT graph of scale {data.scale}",
-            lambda: _tool(binary, "gen", "rmat", "--scale", data.scale, *seed, "--out", data.edge_list),
+            lambda: tool(binary, "gen", "rmat", "--scale", data.scale, *seed, "--out", data.edge_list),
         ),
         (
             data.graph,
             "graph.bin",
-            lambda: _tool(binary, "build", data.edge_list, "--out", data.graph, "--memory", memory_bytes),
+            lambda: tool(binary, "build", data.edge_list, "--out", data.graph, "--memory", memory_bytes),
         ),
-        (data.csc[-1], "the same as plain arrays", lambda: _tool(plain, "csc", data.edge_list, data.folder)),
+        (data.csc[-1], "the same as plain arrays", lambda: tool(plain, "csc", data.edge_list, data.folder)),
         (data.parquet, "the edge list as Parquet", lambda: _whole(data.parquet, lambda out: _parquet(data, out))),
         (data.text, "its first part as text", lambda: _whole(data.text, lambda out: _text(data, out))),
         (data.features, "feature rows", lambda: _whole(data.features, lambda out: _features(data, out))),
@@ -115,8 +115,13 @@ def make(data: Data, binary: Path, plain: Path, memory_bytes: int, say: Progress
             step()
 
 
-def _tool(*argv: object) -> None:
-    ran = subprocess.run([str(word) for word in argv], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+def tool(*argv: object, cwd: Path | None = None) -> None:
+    """Runs a program that must succeed."""
+    words = [str(word) for word in argv]
+    try:
+        ran = subprocess.run(words, cwd=cwd, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    except OSError as error:
+        raise SetupError(f"{words[0]}: {error.strerror}") from error
     if ran.returncode:
         raise SetupError(f"{' '.join(map(str, argv[:3]))}: {ran.stderr.strip()}")
 

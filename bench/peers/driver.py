@@ -126,8 +126,11 @@ def _tools(args: Namespace, folder: Path, log: Log) -> Tools:
     """Builds what is ours and gets what is not. Our program is copied, lest it be built anew meanwhile."""
     plain = folder / "plain"
     folder.mkdir(parents=True, exist_ok=True)
-    subprocess.run(["go", "build", "-trimpath", "-o", plain, "./bench/peers/plain"], cwd=ROOT, check=True)
-    binary = Path(shutil.copy2(ROOT / "bin/aether-ooc", folder))
+    data.tool("go", "build", "-trimpath", "-o", plain, "./bench/peers/plain", cwd=ROOT)
+    try:
+        binary = Path(shutil.copy2(ROOT / "bin/aether-ooc", folder))
+    except OSError as error:
+        raise data.SetupError(f"{error.filename}: {error.strerror}: run make build") from error
     cache = args.cache / "peers"
 
     def get(name: str, how: Callable[[], Path]) -> Path | str:
