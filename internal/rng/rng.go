@@ -44,28 +44,35 @@ func BatchKey(fp base.Fingerprint, seed, epoch, batch uint64) Key {
 // Stream is the sequence of random words of one (hop, node, copy) of a batch.
 // The zero value is not ready: use NewStream.
 type Stream struct {
-	key  Key
-	ctr  [4]uint32
-	buf  [4]uint32
-	have int
+	key Key
+	ctr [4]uint32
+	buf [2 * blockWords]uint32
+	at  int // the next word in buf
 }
+
+const blockWords = 4 // of Philox
 
 // NewStream starts the stream of one frontier entry. hop counts from 0; copy
 // is how many earlier seeds are the same node.
 func NewStream(k Key, hop int, node base.NodeID, copies uint32) Stream {
 	lo, hi := split(uint64(node))
-	return Stream{key: k, ctr: [4]uint32{lo, hi, uint32(hop) | copies<<8, 0}}
+	return Stream{key: k, ctr: [4]uint32{lo, hi, uint32(hop) | copies<<8, 0}, at: 2 * blockWords}
 }
 
 func (s *Stream) word() uint32 {
-	if s.have == 0 {
-		s.buf = Philox(s.ctr, s.key)
-		s.ctr[3]++
-		s.have = 4
+	if s.at == len(s.buf) {
+		s.refill()
 	}
-	w := s.buf[4-s.have]
-	s.have--
+	w := s.buf[s.at]
+	s.at++
 	return w
+}
+
+func (s *Stream) refill() {
+	a, b := philox2(s.ctr, s.key)
+	*(*[blockWords]uint32)(s.buf[:]), *(*[blockWords]uint32)(s.buf[blockWords:]) = a, b
+	s.ctr[3] += 2
+	s.at = 0
 }
 
 // Uniform draws from 0 … n-1, every value exactly equally likely. n > 0.
@@ -75,10 +82,8 @@ func (s *Stream) Uniform(n uint64) uint64 {
 	}
 	if n <= 1<<32 {
 		m := uint64(s.word()) * n // n = 2^32: no word is refused
-		if low := m & 0xffffffff; low < n {
-			for floor := (1<<32 - n) % n; m&0xffffffff < floor; {
-				m = uint64(s.word()) * n
-			}
+		if m&0xffffffff < n {
+			m = s.again(m, n)
 		}
 		return m >> 32
 	}
@@ -92,6 +97,14 @@ func (s *Stream) Uniform(n uint64) uint64 {
 	}
 }
 
+// again is m = word·n, n ≤ 2^32, or another one as long as m is refused.
+func (s *Stream) again(m, n uint64) uint64 {
+	for floor := (1<<32 - n) % n; m&0xffffffff < floor; {
+		m = uint64(s.word()) * n
+	}
+	return m
+}
+
 // Distinct appends k distinct ranks below d to dst in ascending order, every
 // k-subset equally likely; all d ranks when k ≥ d.
 func (s *Stream) Distinct(dst []uint64, k, d uint64) []uint64 {
@@ -102,16 +115,94 @@ func (s *Stream) Distinct(dst []uint64, k, d uint64) []uint64 {
 		return dst
 	}
 	from := len(dst)
-	for j := d - k; j < d; j++ {
-		t := s.Uniform(j + 1)
-		at, taken := place(dst[from:], t)
-		if taken {
-			dst = append(dst, j) // j exceeds every rank taken so far
-			continue
-		}
-		dst = slices.Insert(dst, from+at, t)
+	dst = slices.Grow(dst, int(k))[:from+int(k)]
+	ranks := dst[from:]
+	s.upwards(ranks, d-k+1)
+	switch {
+	case d <= wordBits:
+		distinctWord(ranks, d-k)
+	case d <= wordBits*wordBits:
+		distinctSet(ranks, d-k)
+	default:
+		distinctSorted(ranks, d-k)
 	}
 	return dst
+}
+
+// upwards draws x[i] from 0 … n+i-1.
+func (s *Stream) upwards(x []uint64, n uint64) {
+	if n+uint64(len(x)) > 1<<32 {
+		for i := range x {
+			x[i] = s.Uniform(n + uint64(i))
+		}
+		return
+	}
+	for i := range x {
+		if s.at == len(s.buf) {
+			s.refill()
+		}
+		m := uint64(s.buf[s.at&(len(s.buf)-1)]) * n
+		s.at++
+		if m&0xffffffff < n {
+			m = s.again(m, n)
+		}
+		x[i] = m >> 32
+		n++
+	}
+}
+
+// Floyd's rule, in three ways: the i-th draw t becomes first+i, which exceeds all
+// before it, if t has come up already; and in the end all are put in order.
+
+const wordBits = 64
+
+// distinctWord keeps the ranks as bits of a word, from which they come out in
+// order, with no branch that a draw decides.
+func distinctWord(ranks []uint64, first uint64) {
+	taken := uint64(0)
+	for i, t := range ranks {
+		if taken>>(t&63)&1 != 0 {
+			t = first + uint64(i)
+		}
+		taken |= 1 << (t & 63)
+	}
+	for i := range ranks {
+		ranks[i] = uint64(bits.TrailingZeros64(taken))
+		taken &= taken - 1
+	}
+}
+
+// distinctSet does so with 64 words, and a bit for each that is not empty.
+func distinctSet(ranks []uint64, first uint64) {
+	var taken [wordBits]uint64
+	used := uint64(0)
+	for i, t := range ranks {
+		if taken[t>>6&63]>>(t&63)&1 != 0 {
+			t = first + uint64(i)
+		}
+		taken[t>>6&63] |= 1 << (t & 63)
+		used |= 1 << (t >> 6 & 63)
+	}
+	i := 0
+	for ; used != 0; used &= used - 1 {
+		w := bits.TrailingZeros64(used)
+		for word := taken[w&63]; word != 0; word &= word - 1 {
+			ranks[i] = uint64(w<<6 | bits.TrailingZeros64(word))
+			i++
+		}
+	}
+}
+
+// distinctSorted keeps the ranks in order.
+func distinctSorted(ranks []uint64, first uint64) {
+	for i, t := range ranks {
+		at, taken := place(ranks[:i], t)
+		if taken {
+			at, t = i, first+uint64(i)
+		}
+		copy(ranks[at+1:i+1], ranks[at:i])
+		ranks[at] = t
+	}
 }
 
 // place says where t belongs in ascending ranks, and whether it is there. Short

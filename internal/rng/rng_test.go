@@ -2,6 +2,7 @@ package rng
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/aether-ooc/aether-ooc/internal/base"
@@ -43,6 +44,46 @@ func TestDistinctIsUniformOverSubsets(t *testing.T) {
 	}
 }
 
+// TestWords: a stream's words are those of the blocks, one after the other.
+func TestWords(t *testing.T) {
+	s := NewStream(Key{5, 6}, 3, 1<<40|7, 9)
+	for i := range uint32(9) {
+		for _, want := range Philox([4]uint32{7, 1 << 8, 3 | 9<<8, i}, Key{5, 6}) {
+			if got := s.word(); got != want {
+				t.Fatalf("block %d: %x, want %x", i, got, want)
+			}
+		}
+	}
+}
+
+// TestDistinctIsFloyd compares Distinct with the algorithm as it is written down.
+func TestDistinctIsFloyd(t *testing.T) {
+	for _, d := range []uint64{1, 2, 5, 63, 64, 65, 100, 4095, 4096, 4097, 1 << 20, 1<<32 + 5} {
+		for _, k := range []uint64{0, 1, 2, 7, 25, 62, 64, 300, 4094} {
+			for node := range base.NodeID(5) {
+				got, words := NewStream(Key{1, 2}, 0, node, 0), NewStream(Key{1, 2}, 0, node, 0)
+				want := []uint64{7}
+				for j := d - min(k, d); j < d; j++ {
+					r := j
+					if k < d {
+						if r = words.Uniform(j + 1); slices.Contains(want[1:], r) {
+							r = j
+						}
+					}
+					want = append(want, r)
+				}
+				slices.Sort(want[1:])
+				if x := got.Distinct([]uint64{7}, k, d); !slices.Equal(x, want) {
+					t.Fatalf("%d of %d: %v, want %v", k, d, x, want)
+				}
+				if a, b := got.word(), words.word(); a != b {
+					t.Fatalf("%d of %d: takes another number of words", k, d)
+				}
+			}
+		}
+	}
+}
+
 func TestUniformStaysBelow(t *testing.T) {
 	s := NewStream(Key{1, 2}, 0, 3, 0)
 	for _, n := range []uint64{1, 2, 3, 1<<32 - 1, 1 << 32, 1<<32 + 1, 1<<63 + 1, ^uint64(0)} {
@@ -70,12 +111,14 @@ func TestPermutationIsOne(t *testing.T) {
 
 func BenchmarkDistinct(b *testing.B) {
 	for _, k := range []uint64{10, 25} {
-		b.Run(fmt.Sprint(k), func(b *testing.B) {
-			dst := make([]uint64, 0, k)
-			for i := range b.N {
-				s := NewStream(Key{1, 2}, 0, base.NodeID(i), 0)
-				dst = s.Distinct(dst[:0], k, 1000)
-			}
-		})
+		for _, d := range []uint64{50, 1000, 100_000} {
+			b.Run(fmt.Sprintf("%d of %d", k, d), func(b *testing.B) {
+				dst := make([]uint64, 0, k)
+				for i := range b.N {
+					s := NewStream(Key{1, 2}, 0, base.NodeID(i), 0)
+					dst = s.Distinct(dst[:0], k, d)
+				}
+			})
+		}
 	}
 }
