@@ -15,7 +15,7 @@ import (
 func engineOptions(s *Settings) (engine.Options, error) {
 	o := cacheOptions(s)
 	var err error
-	o.Features, o.Lockstep = s.text("features"), s.int("lockstep")
+	o.Features, o.Lockstep, o.Resident = s.text("features"), s.int("lockstep"), s.text("resident")
 	o.Memory, err = value[budget](s, "memory").of(s.text("target"))
 	return o, err
 }

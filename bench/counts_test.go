@@ -32,7 +32,7 @@ func TestCounts(t *testing.T) {
 	require.NoError(t, err)
 
 	datadriven.RunTest(t, "testdata/counts", func(t *testing.T, d *datadriven.TestData) string {
-		s := settingsOf(t, "sample", "target="+graph+" seed=1 lanes=1 lockstep=1 policy=clock calibrate=0 batches=16 batch-size=256 ramp=0")
+		s := settingsOf(t, "sample", "target="+graph+" seed=1 lanes=1 lockstep=1 resident=off policy=clock calibrate=0 batches=16 batch-size=256 ramp=0")
 		for _, line := range strings.Fields(d.Input) {
 			name, word, _ := strings.Cut(line, "=")
 			require.NoError(t, s.Set(name, word))

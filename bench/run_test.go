@@ -183,7 +183,7 @@ func TestInterrupted(t *testing.T) {
 func TestSameSeedSameCounts(t *testing.T) {
 	in := tiny(t)
 	counts := func(seed string) []int64 {
-		s := settingsOf(t, "sample", in.quick()["sample"]+" lanes=1 lockstep=1 policy=clock calibrate=0 seed="+seed)
+		s := settingsOf(t, "sample", in.quick()["sample"]+" lanes=1 lockstep=1 resident=off policy=clock calibrate=0 seed="+seed)
 		d, err := Run(t.Context(), []Section{{"a", s}}, Hooks{})
 		require.NoError(t, err)
 		r := d.single().(*SampleResult)

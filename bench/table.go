@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/aether-ooc/aether-ooc/blockcache"
+	"github.com/aether-ooc/aether-ooc/engine"
 	"github.com/aether-ooc/aether-ooc/uring"
 )
 
@@ -61,6 +62,7 @@ var table = []Option{
 	{Name: "with-features", Kind: kindBool, Help: "fetch the feature rows too", For: ofBatches},
 	{Name: "epoch", Kind: kindUint, Default: "0", Help: "epoch; each has draws of its own", For: ofBatches},
 	{Name: "drop-last", Kind: kindBool, Help: "leave out a last batch that is short", For: ofBatches},
+	{Name: "resident", Kind: kindText, Default: engine.ResidentAuto, Choices: []string{engine.ResidentAuto, engine.ResidentOff}, Help: "whether the whole adjacency may be decoded into memory, where the budget has room", For: ofEngine},
 	{Name: "preload", Kind: kindBool, Help: "bring the adjacency into the cache first", For: onlySample},
 
 	{Name: "calibrate", Kind: kindDuration, Default: "500ms", Help: "time to ask the device afterwards what it gives to such reads; 0: do not", For: onlySample},
