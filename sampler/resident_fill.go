@@ -3,6 +3,7 @@ package sampler
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/aether-ooc/aether-ooc/internal/base"
 	"github.com/aether-ooc/aether-ooc/layout"
@@ -82,35 +83,48 @@ func (r *Resident) offset(lo, hi base.NodeID, at uint64) {
 	}
 }
 
-// put writes the entries of a list from place at on. Each is written as a whole
-// word, over what is still to come, but for the last few: what lies behind those
-// may be another thread's.
+// put writes the entries of a list from place at on, some at a time.
 func (r *Resident) put(at uint64, list layout.List) error {
-	n, most := list.Len(), base.NodeID(0)
-	to := r.entries[int(at)*r.width:]
-	for i := range n {
-		v := list.At(i)
-		most = max(most, v)
-		switch place := to[i*r.width:]; {
-		case i+overhang >= n:
-			putBytes(place[:r.width], v)
-		case r.width <= 4:
-			binary.LittleEndian.PutUint32(place, uint32(v))
-		default:
-			binary.LittleEndian.PutUint64(place, uint64(v))
+	var part [256]uint64
+	most := uint64(0)
+	for lo, n := 0, list.Len(); lo < n; lo += len(part) {
+		values := part[:min(len(part), n-lo)]
+		for i := range values {
+			values[i] = uint64(lo + i)
 		}
+		list.Take(values)
+		most = max(most, slices.Max(values))
+		r.pack(r.entries[(int(at)+lo)*r.width:], values)
 	}
-	if uint64(most) >= r.graph.Superblock.Nodes {
+	if most >= r.graph.Superblock.Nodes {
 		return &layout.CorruptError{Detail: "a neighbour is no node of the graph",
 			Want: fmt.Sprintf("below %d", r.graph.Superblock.Nodes), Got: fmt.Sprint(most)}
 	}
 	return nil
 }
 
+// pack writes each value as a whole word, over what is still to come, but for the
+// last few: what lies behind those may be another thread's.
+func (r *Resident) pack(to []byte, values []uint64) {
+	last := max(0, len(values)-overhang)
+	if r.width <= 4 {
+		for i, v := range values[:last] {
+			binary.LittleEndian.PutUint32(to[i*r.width:], uint32(v))
+		}
+	} else {
+		for i, v := range values[:last] {
+			binary.LittleEndian.PutUint64(to[i*r.width:], v)
+		}
+	}
+	for i, v := range values[last:] {
+		putBytes(to[(last+i)*r.width:][:r.width], v)
+	}
+}
+
 // overhang is how many entries a word, begun with an entry, reaches into.
 const overhang = 3
 
-func putBytes(b []byte, v base.NodeID) {
+func putBytes(b []byte, v uint64) {
 	for i := range b {
 		b[i] = byte(v >> (8 * i))
 	}
