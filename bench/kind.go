@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dustin/go-humanize"
+	"github.com/aether-ooc/aether-ooc/internal/report"
 )
 
 // Kind is a type of option values: how they are written, and what they become.
@@ -22,12 +22,12 @@ type Kind struct {
 var (
 	kindInt      = Kind{"int", "a whole number such as 128", parseInt, decimal}
 	kindUint     = Kind{"uint", "a whole number such as 1", parseUint, decimal}
-	kindBytes    = Kind{"bytes", "a number of bytes, or one with a unit, such as 4k, 64KiB or 2GiB (k, m, g count in 1,024, kB, MB, GB in 1,000)", parseBytes, memory}
+	kindBytes    = Kind{"bytes", "a number of bytes, or one with a unit, such as 4k, 64KiB or 2GiB (k, m, g count in 1,024, kB, MB, GB in 1,000)", asAny(report.ParseBytes), memory}
 	kindBudget   = Kind{"bytes", "as bytes, such as 512MiB or 2g, or a share such as 25%, of the adjacency as plain 32-bit ids: 4 bytes for each edge", parseBudget, decimal}
 	kindDuration = Kind{"duration", "a time such as 500ms, 10s or 2m; a bare number counts seconds", parseDuration, duration}
 	kindBool     = Kind{"bool", "1 or 0, true or false", parseBool, decimal}
 	kindText     = Kind{"string", "a path or a word", func(w string) (any, error) { return w, nil }, decimal}
-	kindFanouts  = Kind{"list", "how many neighbours each hop draws, such as 25,10; -1 takes all", parseFanouts, decimal}
+	kindFanouts  = Kind{"list", "how many neighbours each hop draws, such as 25,10; -1 takes all", asAny(report.ParseFanouts), decimal}
 	kindSizes    = Kind{"sizes", "sizes such as 4k,64KiB", parseSizes, decimal}
 	kindCounts   = Kind{"counts", "whole numbers from 1 up such as 1,32,128", parseCounts, decimal}
 	kindFloat    = Kind{"float", "a number such as 1.1", parseFloat, decimal}
@@ -36,6 +36,17 @@ var (
 
 func decimal(n int64) string  { return strconv.FormatInt(n, 10) }
 func duration(n int64) string { return time.Duration(n).String() }
+
+// asAny makes a parser of one type a kind's.
+func asAny[T any](parse func(string) (T, error)) func(string) (any, error) {
+	return func(word string) (any, error) {
+		v, err := parse(word)
+		if err != nil {
+			return nil, err
+		}
+		return v, nil
+	}
+}
 
 // number is the value of kinds that have a least.
 func number(v any) (int64, bool) {
@@ -74,20 +85,6 @@ func parseBool(w string) (any, error) {
 	return nil, fmt.Errorf("%q is neither yes nor no", w)
 }
 
-// parseBytes knows fio's bare k, m, g and t, which count in 1,024, besides the
-// units of humanize.
-func parseBytes(w string) (any, error) {
-	text := strings.ToLower(strings.TrimSpace(w))
-	if text != "" && strings.ContainsRune("kmgt", rune(text[len(text)-1])) {
-		text += "ib"
-	}
-	n, err := humanize.ParseBytes(text)
-	if err != nil || n > math.MaxInt64 {
-		return nil, fmt.Errorf("%q is no size", w)
-	}
-	return int64(n), nil
-}
-
 // budget is an amount of memory, or a share of a graph's plain adjacency.
 type budget struct {
 	bytes int64
@@ -97,11 +94,11 @@ type budget struct {
 func parseBudget(w string) (any, error) {
 	percent, isShare := strings.CutSuffix(strings.TrimSpace(w), "%")
 	if !isShare {
-		n, err := parseBytes(w)
+		n, err := report.ParseBytes(w)
 		if err != nil {
 			return nil, err
 		}
-		return budget{bytes: n.(int64)}, nil
+		return budget{bytes: n}, nil
 	}
 	x, err := strconv.ParseFloat(strings.TrimSpace(percent), 64)
 	if err != nil || math.IsInf(x, 0) || !(x > 0) {
@@ -121,24 +118,12 @@ func parseDuration(w string) (any, error) {
 	return d, nil
 }
 
-func parseFanouts(w string) (any, error) {
-	var all []int
-	for _, part := range strings.Split(w, ",") {
-		k, err := strconv.Atoi(strings.TrimSpace(part))
-		if err != nil || k < -1 {
-			return nil, fmt.Errorf("%q is no fanout", part)
-		}
-		all = append(all, k)
-	}
-	return all, nil
-}
-
 // parseMix reads fio's bssplit: size/weight:size/weight…
 func parseMix(w string) (any, error) {
 	var all []Portion
 	for _, part := range strings.Split(w, ":") {
 		size, weight, _ := strings.Cut(part, "/")
-		n, err := parseBytes(size)
+		n, err := report.ParseBytes(size)
 		if err != nil {
 			return nil, err
 		}
@@ -146,19 +131,13 @@ func parseMix(w string) (any, error) {
 		if err != nil || k < 1 {
 			return nil, fmt.Errorf("%q has no weight", part)
 		}
-		all = append(all, Portion{n.(int64), k})
+		all = append(all, Portion{n, k})
 	}
 	return all, nil
 }
 
 func parseSizes(w string) (any, error) {
-	return parseList(w, func(part string) (int64, error) {
-		n, err := parseBytes(part)
-		if err != nil {
-			return 0, err
-		}
-		return n.(int64), nil
-	})
+	return parseList(w, report.ParseBytes)
 }
 
 func parseCounts(w string) (any, error) {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -15,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/aether-ooc/aether-ooc/engine"
+	"github.com/aether-ooc/aether-ooc/internal/report"
 )
 
 // byteSize is a flag that takes 1048576, 512MiB, 2GB and the like.
@@ -30,9 +30,9 @@ func (b *byteSize) String() string {
 func (b *byteSize) Type() string { return "bytes" }
 
 func (b *byteSize) Set(s string) error {
-	n, err := humanize.ParseBytes(s)
-	if err != nil || n > math.MaxInt64 {
-		return fmt.Errorf("%q is no size: write a number of bytes, or one with a unit, such as 512MiB or 2GB", s)
+	n, err := report.ParseBytes(s)
+	if err != nil {
+		return fmt.Errorf("%w: write a number of bytes, or one with a unit, such as 512MiB or 2GB", err)
 	}
 	*b = byteSize(n)
 	return nil
@@ -52,13 +52,9 @@ func (f *fanouts) String() string {
 func (f *fanouts) Type() string { return "list" }
 
 func (f *fanouts) Set(s string) error {
-	var parsed fanouts
-	for _, part := range strings.Split(s, ",") {
-		k, err := strconv.Atoi(strings.TrimSpace(part))
-		if err != nil || k < -1 {
-			return fmt.Errorf("%q is no fanout: write how many neighbours each hop draws, such as 25,10; -1 takes all", part)
-		}
-		parsed = append(parsed, k)
+	parsed, err := report.ParseFanouts(s)
+	if err != nil {
+		return fmt.Errorf("%w: write how many neighbours each hop draws, such as 25,10; -1 takes all", err)
 	}
 	*f = parsed
 	return nil

@@ -16,3 +16,24 @@ func TestPage(t *testing.T) {
 }
 
 func TestRatioOfNothing(t *testing.T) { require.Zero(t, Ratio[int64](7, 0)) }
+
+func TestParse(t *testing.T) {
+	for word, want := range map[string]int64{
+		"0": 0, "4096": 4096, "4k": 4096, "1 M": 1 << 20, "2GB": 2_000_000_000, "2GiB": 2 << 30, "1.5 MiB": 3 << 19, Bytes(7 << 20): 7 << 20,
+	} {
+		got, err := ParseBytes(word)
+		require.NoError(t, err, word)
+		require.Equal(t, want, got, word)
+	}
+	for _, word := range []string{"", "k", "-1", "4 parsecs", "99999999999999999999"} {
+		_, err := ParseBytes(word)
+		require.ErrorContains(t, err, "is no size", word)
+	}
+	all, err := ParseFanouts("25, 10,-1")
+	require.NoError(t, err)
+	require.Equal(t, []int{25, 10, -1}, all)
+	for _, word := range []string{"", "1,", "-2", "x"} {
+		_, err := ParseFanouts(word)
+		require.ErrorContains(t, err, "is no fanout", word)
+	}
+}
