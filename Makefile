@@ -19,7 +19,7 @@ PY          := .venv/bin/python
 GOTESTSUM   := go run gotest.tools/gotestsum@v1.13.0
 STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.7.0
 
-.PHONY: help build demo test lint test-go test-invariants test-race test-python test-outofcore venv docs bench-figures bench-compare clean
+.PHONY: help build demo test lint test-go test-invariants test-race test-giouring test-python test-outofcore venv docs bench-figures bench-compare clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -38,7 +38,7 @@ FORCE:
 demo: build venv ## train on a real graph through Ray, then sample one out of core (less than ten minutes)
 	tools/demo.sh
 
-test: lint test-go test-invariants test-race test-outofcore test-python ## every test
+test: lint test-go test-invariants test-race test-giouring test-outofcore test-python ## every test
 
 lint: venv ## gofmt, go vet, staticcheck, ruff, mypy
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "gofmt these:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
@@ -63,6 +63,14 @@ test-race: venv $(REPORTS) ## Go tests under the race detector, where there is a
 	else \
 	  echo "test-race: NOT RUN: the race detector needs a C compiler, and '$$(go env CC)' is not installed"; \
 	fi
+
+# What giouring needs to link, since Go 1.23.
+GIOURING    := -tags giouring -ldflags=-checklinkname=0
+test-giouring: build $(REPORTS) ## the backend giouring: its contract, and its reads beside ours (FILE=/path/on/nvme)
+	$(GOTESTSUM) --format pkgname --junitfile $(REPORTS)/go-giouring.xml -- -count=1 $(GIOURING) ./uring ./blockcache ./internal/faultio
+	@for io in uring giouring uring giouring; do \
+	  go run $(GIOURING) ./cmd/aether-ooc bench device "$(or $(FILE),bin/aether-ooc)" --io $$io --runtime 1s; \
+	done
 
 test-outofcore: $(REPORTS) ## sampling in cgroups a little above the budget; needs root
 	$(GOTESTSUM) --format standard-verbose --junitfile $(REPORTS)/go-outofcore.xml -- -count=1 -tags outofcore -run OutOfCore -timeout 20m ./cmd/aether-ooc

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -52,6 +53,7 @@ func variants() []variant {
 		"uring/no-buffers": {flags: setupFlags, files: true},
 	} {
 		vs = append(vs, variant{name, func(c Config) (Ring, error) {
+			g.queue = newQueues
 			return openWith(c, func(c Config, ops []op) (driver, error) { return openRingsWith(c, ops, g) })
 		}})
 	}
@@ -679,7 +681,7 @@ func TestConfig(t *testing.T) {
 		config Config
 		want   string
 	}{
-		{Config{Backend: "magic"}, "auto, pread, uring"},
+		{Config{Backend: "magic"}, "auto, "+strings.Join(Backends(), ", ")},
 		{Config{Depth: -1}, "depth -1"},
 		{Config{Depth: maxDepth + 1}, "depth"},
 	} {

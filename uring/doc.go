@@ -14,6 +14,9 @@
 //	└───────────────▼────────────┴────────────────────────┴────────────┘
 //	            io_uring_enter                      preadv in a pool of threads
 //
+// A third backend, "giouring", has that library do the work of "uring"'s queues,
+// to be compared with; it is only in builds with the tag giouring.
+//
 // # Reads
 //
 // A Read fills its pieces, Bufs, in turn from consecutive bytes of its File. N

@@ -15,9 +15,28 @@ import (
 	"github.com/aether-ooc/aether-ooc/internal/host"
 )
 
-// rings is the driver of the uring backend: io_uring, spoken to directly.
+// queue is an io_uring instance. What carries it out is a backend's own: for
+// "uring" queues.
+type queue interface {
+	// put adds a submission, for which there is room.
+	put(s sqe)
+	// get removes a completion.
+	get() (c cqe, ok bool)
+	// enter sends all submissions, then sleeps until wait completions are there,
+	// or a signal.
+	enter(wait uint32) unix.Errno
+	// setup gives the instance's descriptor and the flags that it was made with.
+	setup() (fd int, flags uint32)
+	// syscalls is how often enter called the kernel.
+	syscalls() int64
+	close() error
+}
+
+// rings is the driver of the io_uring backends.
 type rings struct {
-	*queues
+	queue
+	fd      int
+	flags   uint32
 	ops     []op
 	files   *fileTable   // nil: the kernel refused registered files
 	buffers *bufferTable // nil: no arena, or the kernel refused registered buffers
@@ -25,14 +44,16 @@ type rings struct {
 	starved int // attempts in a row that the kernel had no memory for
 }
 
-// grants is what to ask the kernel for. Each may be refused; tests leave some out.
+// grants is what to ask the kernel for, and how. Each may be refused; tests
+// leave some out.
 type grants struct {
+	queue          func(entries int, flags []uint32) (queue, error)
 	flags          []uint32
 	files, buffers bool
 }
 
 func openRings(c Config, ops []op) (driver, error) {
-	return openRingsWith(c, ops, grants{flags: setupFlags, files: true, buffers: true})
+	return openRingsWith(c, ops, grants{queue: newQueues, flags: setupFlags, files: true, buffers: true})
 }
 
 func openRingsWith(c Config, ops []op, g grants) (driver, error) {
@@ -40,22 +61,23 @@ func openRingsWith(c Config, ops []op, g grants) (driver, error) {
 		return nil, refused("Linux "+v.String(), unix.ENOSYS)
 	}
 	// One more entry than there are ops: the waker's read.
-	q, err := newQueues(len(ops)+1, g.flags)
+	q, err := g.queue(len(ops)+1, g.flags)
 	if err != nil {
 		return nil, err
 	}
-	d := &rings{queues: q, ops: ops}
+	d := &rings{queue: q, ops: ops}
+	d.fd, d.flags = q.setup()
 	if d.waker, err = newWaker(); err != nil {
 		return nil, errors.Join(err, q.close())
 	}
 	d.arm()
 	if g.files {
-		if d.files, err = registerFileTable(q.fd); err != nil {
+		if d.files, err = registerFileTable(d.fd); err != nil {
 			c.Log.Debug("io_uring without registered files", "reason", err)
 		}
 	}
 	if g.buffers && len(c.Arena) > 0 {
-		if d.buffers, err = registerArena(q.fd, c.Arena); err != nil {
+		if d.buffers, err = registerArena(d.fd, c.Arena); err != nil {
 			c.Log.Debug("io_uring without registered buffers", "reason", err)
 		}
 	}
@@ -147,7 +169,7 @@ func (d *rings) arm() {
 func (d *rings) wake() { d.waker.wake() }
 
 func (d *rings) describe(s *Stats) {
-	s.Syscalls = d.calls
+	s.Syscalls = d.syscalls()
 	s.SingleIssuer = d.flags&setupSingleIssuer != 0
 	s.DeferTaskrun = d.flags&setupDeferTaskrun != 0
 	s.FixedFiles = d.files != nil
@@ -160,7 +182,7 @@ func (d *rings) close() error {
 	if d.buffers != nil {
 		register(d.fd, unregisterBuffers, nil, 0)
 	}
-	return errors.Join(d.queues.close(), d.waker.close())
+	return errors.Join(d.queue.close(), d.waker.close())
 }
 
 // waker is the eventfd that Wake writes to. The kernel reads into count while

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// queues is an io_uring instance: its descriptor, and the two queues that it
-// shares with the kernel.
+// queues is an io_uring instance, spoken to directly: its descriptor, and the two
+// queues that it shares with the kernel.
 //
 //	      tail: ours        head: the kernel's
 //	sqes  ────────────────►─────────────────── consumed within enter
@@ -44,7 +44,7 @@ var setupFlags = []uint32{
 }
 
 // newQueues makes the queues with the first flags that the kernel knows.
-func newQueues(entries int, flags []uint32) (*queues, error) {
+func newQueues(entries int, flags []uint32) (queue, error) {
 	errno := unix.EINVAL
 	for _, f := range flags {
 		p := params{flags: f}
@@ -59,7 +59,7 @@ func newQueues(entries int, flags []uint32) (*queues, error) {
 	return nil, refused("io_uring_setup", errno)
 }
 
-func mapQueues(fd int, p *params) (*queues, error) {
+func mapQueues(fd int, p *params) (queue, error) {
 	unix.CloseOnExec(fd)
 	q := &queues{fd: fd, flags: p.flags}
 	if p.features&featSingleMmap == 0 {
@@ -144,6 +144,10 @@ func (q *queues) enter(wait uint32) unix.Errno {
 		}
 	}
 }
+
+func (q *queues) setup() (fd int, flags uint32) { return q.fd, q.flags }
+
+func (q *queues) syscalls() int64 { return q.calls }
 
 func (q *queues) close() error {
 	var errs []error

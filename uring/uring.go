@@ -88,7 +88,8 @@ type Ring interface {
 // Config says what ring to open. The zero value is a good one.
 type Config struct {
 	// Backend is one of Backends, or "auto" (the same as ""): "uring", or
-	// "pread" with one warning per process where io_uring is refused.
+	// "pread" with one warning per process where io_uring is refused. Builds
+	// with the tag giouring have a backend of that name, too.
 	Backend string
 
 	// Depth is how many reads may be under way at once (1 … 16,384; 0 means

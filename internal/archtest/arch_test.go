@@ -79,7 +79,7 @@ func list(t *testing.T, tags string) []pkg {
 }
 
 func TestRows(t *testing.T) {
-	for _, tags := range []string{"", "invariants"} {
+	for _, tags := range []string{"", "invariants", "giouring"} {
 		for _, p := range list(t, tags) {
 			for _, complaint := range complaints(p) {
 				t.Error(complaint)
