@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/aether-ooc/aether-ooc/arrowbatch"
+	"github.com/aether-ooc/aether-ooc/ingest/source"
 	"github.com/aether-ooc/aether-ooc/internal/base"
 	"github.com/aether-ooc/aether-ooc/internal/npy"
 	"github.com/aether-ooc/aether-ooc/layout"
@@ -129,8 +130,16 @@ func (a *attachment) asFeatures(dtype string) error {
 	return a.fault("dtype %s cannot be read as bfloat16; save the words, in torch x.bfloat16().view(torch.int16).numpy()", a.DType)
 }
 
+// arrayFault makes an InputError of what package npy says of a file.
+func arrayFault(file string, err error) error {
+	if errors.Is(err, npy.ErrFormat) {
+		return source.Fault(file, "%v", err)
+	}
+	return fmt.Errorf("%s: %w", file, err)
+}
+
 func (a *attachment) fault(format string, args ...any) error {
-	return fault(a.file.Name(), format, args...)
+	return source.Fault(a.file.Name(), format, args...)
 }
 
 // checkRows compares the array with the number of nodes.

@@ -90,7 +90,7 @@ func (c Config) sorting(edges int64, nodes uint64) sizes {
 	return sizes{sorters: int(sorters), unit: max(leastUnit, unit)}
 }
 
-// unitsOf is how many units go round between so many sorters: see inOrder.
+// unitsOf is how many units go round between so many sorters: see inorder.Items.
 func unitsOf[N int | int64](sorters N) N { return 2*sorters + 1 }
 
 // beside is what the second half holds besides edges: the Writer's index (14

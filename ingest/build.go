@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/aether-ooc/aether-ooc/internal/base"
+	"github.com/aether-ooc/aether-ooc/ingest/source"
 	"github.com/aether-ooc/aether-ooc/internal/host"
 	"github.com/aether-ooc/aether-ooc/internal/spill"
 	"github.com/aether-ooc/aether-ooc/layout"
@@ -49,7 +49,7 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 type build struct {
 	c     Config
 	start time.Time
-	in    *input
+	in    *source.Source
 	att   []*attachment
 	stage *stage
 	g     *gatherer
@@ -77,10 +77,10 @@ func (b *build) close() {
 // open opens everything, so that what is missing or unfit is known before the
 // work begins.
 func (b *build) open() (err error) {
-	if b.in, err = openInput(b.c, base.NodeID(b.c.maxID())); err != nil {
+	if b.in, err = source.Open(b.c.source()); err != nil {
 		return err
 	}
-	if err := host.CheckTarget(b.c.Out, b.c.inputs()...); err != nil {
+	if err := host.CheckTarget(b.c.Out, append(b.in.Files(), b.c.others()...)...); err != nil {
 		return option("%v", err)
 	}
 	if b.att, err = openAttachments(b.c); err != nil {
@@ -107,16 +107,17 @@ func (b *build) checkRows(nodes uint64) error {
 // gather reads the input into a pile of edges, or to disk.
 func (b *build) gather(ctx context.Context) (err error) {
 	bound := int64(math.MaxInt64)
-	if most := b.in.most(); most < bound/b.c.perRow() {
+	if most := b.in.Most(); most < bound/b.c.perRow() {
 		bound = most * b.c.perRow()
 	}
 	if b.g, err = newGatherer(b.c, bound); err != nil {
 		return err
 	}
 	b.g.begin = b.goExternal
-	t := b.ticker(ctx, "read", b.in.bytes)
-	err = b.in.each(ctx, func(batch *batch) error {
-		if err := t.step(b.in.position()); err != nil {
+	b.g.declared = uint64(b.in.Nodes())
+	t := b.ticker(ctx, "read", b.in.Bytes())
+	err = b.in.Each(ctx, func(batch *source.Batch) error {
+		if err := t.step(b.in.Position()); err != nil {
 			return err
 		}
 		return b.g.add(ctx, batch)
@@ -211,8 +212,8 @@ func (b *build) result() (*Result, error) {
 		return nil, err
 	}
 	r, g := &b.res, b.g
-	r.Input, r.Format, r.Graph = b.c.Input, b.in.format, b.c.Out
-	r.InputBytes = b.in.bytes
+	r.Input, r.Format, r.Graph = b.c.Input, b.in.Format(), b.c.Out
+	r.InputBytes = b.in.Bytes()
 	r.Lines, r.SkippedLines, r.InputRows, r.SelfLoops = g.lines, g.skipped, g.rows, g.loops
 	r.Direction = b.c.Direction.String()
 	r.Undirected, r.Dedup, r.NoLoops = b.c.Undirected, b.c.Dedup, b.c.DropSelfLoops

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 
+	"github.com/aether-ooc/aether-ooc/ingest/source"
 	"github.com/aether-ooc/aether-ooc/internal/host"
 	"github.com/aether-ooc/aether-ooc/internal/spill"
 	"github.com/aether-ooc/aether-ooc/layout"
@@ -47,13 +48,13 @@ type Config struct {
 type NodeAttr struct{ Name, Path string }
 
 // Format is how an edge list is written down.
-type Format string
+type Format = source.Format
 
-// The formats of edge lists.
+// The formats that RMAT writes, too.
 const (
-	FormatAuto Format = ""
-	FormatText Format = "text" // lines of "source target", gzipped or not
-	FormatNPY  Format = "npy"  // an integer array of shape (2, E) or (E, 2)
+	FormatAuto = source.FormatAuto
+	FormatText = source.FormatText
+	FormatNPY  = source.FormatNPY
 )
 
 const maxWorkers = 64
@@ -65,8 +66,6 @@ func (c Config) withDefaults() (Config, error) {
 		return c, option("no input given; name an edge list")
 	case c.Out == "":
 		return c, option("no output given; name the graph file to write")
-	case c.Format != FormatAuto && c.Format != FormatText && c.Format != FormatNPY:
-		return c, option("format %q is not known; use text or npy", c.Format)
 	case c.NumNodes < 0:
 		return c, option("number of nodes %d is negative; leave it out to count them", c.NumNodes)
 	case c.Direction > layout.Out:
@@ -114,9 +113,9 @@ func workersOr(n int) int {
 	return min(n, maxWorkers)
 }
 
-// inputs are the files that the build reads.
-func (c Config) inputs() []string {
-	all := []string{c.Input, c.Features}
+// others are the files that the build reads besides its edges.
+func (c Config) others() []string {
+	all := []string{c.Features}
 	for _, a := range c.NodeAttrs {
 		all = append(all, a.Path)
 	}
@@ -131,10 +130,7 @@ func (c Config) perRow() int64 {
 	return 1
 }
 
-// maxID is the largest id that the input may name.
-func (c Config) maxID() uint64 {
-	if c.NumNodes > 0 {
-		return uint64(c.NumNodes) - 1
-	}
-	return uint64(maxNodeID)
+// source says what edges to read.
+func (c Config) source() source.Config {
+	return source.Config{Inputs: []string{c.Input}, Format: c.Format, Nodes: c.NumNodes, Workers: c.Workers}
 }

@@ -13,7 +13,7 @@
 //	            many workers                 one caller    off the heap  many workers   one caller
 //
 // A source cuts its input into batches; workers decode them side by side, and
-// inOrder hands them on in the order of the input, so that the first error of
+// internal/inorder hands them on in the order of the input, so that the first error of
 // a file is the one reported and the k-th edge gets row k, however many workers
 // there are. The transform drops loops, adds the reverse of an edge, and turns
 // (source, target) into (list, neighbour). The sort is stable and rows come in

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/aether-ooc/aether-ooc/internal/host"
+	"github.com/aether-ooc/aether-ooc/internal/inorder"
 	"github.com/aether-ooc/aether-ooc/internal/report"
 	"github.com/aether-ooc/aether-ooc/internal/spill"
 )
@@ -140,10 +141,7 @@ func (b *build) goExternal(sample []uint64, edges int64, size int64) (*external,
 	if dir == "" {
 		dir = b.stage.dir.Name()
 	}
-	expected, err := b.expected(edges)
-	if err != nil {
-		return nil, err
-	}
+	expected := b.expected(edges)
 	if err := b.checkSpace(dir, expected, size); err != nil {
 		return nil, err
 	}
@@ -156,16 +154,15 @@ func (b *build) goExternal(sample []uint64, edges int64, size int64) (*external,
 
 // expected is how many edges there will be at most, where the input says, or
 // about, by the share of the input in which so many were; 0: it has no length.
-func (b *build) expected(edges int64) (int64, error) {
-	if b.in.format == FormatNPY {
-		rows, err := b.in.rows()
-		return rows * b.c.perRow(), err
+func (b *build) expected(edges int64) int64 {
+	if rows := b.in.Known(); rows >= 0 {
+		return rows * b.c.perRow()
 	}
-	at := b.in.position()
-	if at == 0 || b.in.bytes == 0 {
-		return 0, nil
+	at, bytes := b.in.Position(), b.in.Bytes()
+	if at == 0 || bytes == 0 {
+		return 0
 	}
-	return max(edges, int64(float64(edges)/float64(at)*float64(b.in.bytes))), nil
+	return max(edges, int64(float64(edges)/float64(at)*float64(bytes)))
 }
 
 // checkSpace names the temporary space, and refuses to begin where it cannot be
@@ -181,7 +178,7 @@ func (b *build) checkSpace(dir string, edges, size int64) error {
 	if err != nil {
 		return err
 	}
-	if b.in.format != FormatNPY {
+	if b.in.Known() < 0 {
 		need -= need / 4
 	}
 	if need <= free {
@@ -241,10 +238,10 @@ func (b *build) sortExternal(ctx context.Context, x *external, l *lister) error 
 		return err
 	}
 	defer s.mem.free()
-	err = inOrder(ctx, sz.sorters, stages[unit]{
-		fill: func(u *unit) error { return s.next(ctx, u) },
-		work: func(u *unit) error { return s.sort(ctx, u) },
-		drain: func(u *unit) error {
+	err = inorder.Run(ctx, sz.sorters, inorder.Stages[unit]{
+		Fill: func(u *unit) error { return s.next(ctx, u) },
+		Work: func(u *unit) error { return s.sort(ctx, u) },
+		Drain: func(u *unit) error {
 			if u.wide {
 				return hand(l, view[uint64](u.mem)[:u.n], u.twins)
 			}

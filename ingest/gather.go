@@ -6,6 +6,7 @@ import (
 	"context"
 	"math"
 
+	"github.com/aether-ooc/aether-ooc/ingest/source"
 	"github.com/aether-ooc/aether-ooc/internal/base"
 	"github.com/aether-ooc/aether-ooc/layout"
 )
@@ -25,6 +26,7 @@ type gatherer struct {
 	rows, loops    int64
 	lines, skipped int64
 	max            base.NodeID
+	declared       uint64 // nodes that the input speaks of
 }
 
 // newGatherer makes room for bound edges, or for as many as the budget allows.
@@ -50,13 +52,13 @@ func (g *gatherer) close() {
 }
 
 // add takes a batch: it counts, and piles up what is to be stored.
-func (g *gatherer) add(ctx context.Context, b *batch) error {
+func (g *gatherer) add(ctx context.Context, b *source.Batch) error {
 	first := g.rows
-	g.rows += int64(len(b.src))
-	g.lines += b.lines
-	g.skipped += b.skipped
-	g.max = max(g.max, b.max)
-	if g.wide == nil && (!fitsNarrow(b.max) || g.rows > math.MaxUint32) {
+	g.rows += int64(len(b.Src))
+	g.lines += b.Lines
+	g.skipped += b.Skipped
+	g.max = max(g.max, b.Max)
+	if g.wide == nil && (!fitsNarrow(b.Max) || g.rows > math.MaxUint32) {
 		if err := g.widen(ctx); err != nil {
 			return err
 		}
@@ -86,10 +88,10 @@ func (g *gatherer) widen(ctx context.Context) (err error) {
 
 // gather adds the batch's edges, whose first has row first, to p, as many at a
 // time as there is room for.
-func gather[T word](ctx context.Context, g *gatherer, p *pile[T], b *batch, first int64) error {
-	for at := 0; at < len(b.src); {
-		n := min(len(b.src)-at, int(p.room()/g.c.perRow()))
-		transform(g, p, b.src[at:at+n], b.dst[at:at+n], first+int64(at))
+func gather[T word](ctx context.Context, g *gatherer, p *pile[T], b *source.Batch, first int64) error {
+	for at := 0; at < len(b.Src); {
+		n := min(len(b.Src)-at, int(p.room()/g.c.perRow()))
+		transform(g, p, b.Src[at:at+n], b.Dst[at:at+n], first+int64(at))
 		if at += n; n == 0 || g.ext != nil {
 			if err := overflow(ctx, g, p); err != nil {
 				return err
@@ -144,7 +146,7 @@ func (g *gatherer) nodes() uint64 {
 	case g.c.NumNodes > 0:
 		return uint64(g.c.NumNodes)
 	case g.rows == 0:
-		return 0
+		return g.declared
 	}
-	return uint64(g.max) + 1
+	return max(g.declared, uint64(g.max)+1)
 }

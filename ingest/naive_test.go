@@ -4,6 +4,7 @@ package ingest
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/aether-ooc/aether-ooc/ingest/source"
 	"github.com/aether-ooc/aether-ooc/inspect"
 	"github.com/aether-ooc/aether-ooc/internal/base"
 	"github.com/aether-ooc/aether-ooc/internal/npy"
@@ -156,6 +158,32 @@ func arrayOf(edges []pair) string {
 		}
 	}
 	return string(b)
+}
+
+func gzipped(members ...string) string {
+	var b bytes.Buffer
+	for _, m := range members {
+		w := gzip.NewWriter(&b)
+		w.Write([]byte(m))
+		w.Close()
+	}
+	return b.String()
+}
+
+// readAll reads an edge list without building from it.
+func readAll(path string) (edges []pair, err error) {
+	s, err := source.Open(source.Config{Inputs: []string{path}})
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	err = s.Each(context.Background(), func(b *source.Batch) error {
+		for i := range b.Src {
+			edges = append(edges, pair{uint64(b.Src[i]), uint64(b.Dst[i])})
+		}
+		return nil
+	})
+	return edges, err
 }
 
 func writeFile(t testing.TB, dir, name, content string) string {

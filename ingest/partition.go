@@ -182,7 +182,7 @@ const maxDeal = 1 << 14
 func (d *dealer[T]) deal(ctx context.Context, edges []edge[T]) error {
 	for len(edges) > 0 {
 		n := min(len(edges), maxDeal)
-		d.where = sized(d.where, int64(n))
+		d.where = slices.Grow(d.where[:0], n)[:n]
 		d.cut.cut(edges[:n], d.where)
 		if err := d.move(edges[:n]); err != nil {
 			return err

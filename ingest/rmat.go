@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/aether-ooc/aether-ooc/internal/base"
+	"github.com/aether-ooc/aether-ooc/internal/inorder"
 	"github.com/aether-ooc/aether-ooc/internal/npy"
 )
 
@@ -179,9 +180,9 @@ func (g *rmat) finished(r *rmatItem) {
 }
 
 func (g *rmat) writeText(ctx context.Context, w io.Writer) error {
-	return inOrder(ctx, g.c.Workers, stages[rmatItem]{
-		fill: g.fill,
-		work: func(r *rmatItem) error {
+	return inorder.Run(ctx, g.c.Workers, inorder.Stages[rmatItem]{
+		Fill: g.fill,
+		Work: func(r *rmatItem) error {
 			r.text = r.text[:0]
 			for i := range r.n {
 				src, dst := g.graph.edge(uint64(r.first + i))
@@ -190,7 +191,7 @@ func (g *rmat) writeText(ctx context.Context, w io.Writer) error {
 			}
 			return nil
 		},
-		drain: func(r *rmatItem) error {
+		Drain: func(r *rmatItem) error {
 			n, err := w.Write(r.text)
 			g.bytes += int64(n)
 			g.finished(r)
@@ -214,9 +215,9 @@ func (g *rmat) writeArray(ctx context.Context, f *os.File) error {
 	if _, err := f.WriteAt(header, 0); err != nil {
 		return err
 	}
-	return inOrder(ctx, g.c.Workers, stages[rmatItem]{
-		fill: g.fill,
-		work: func(r *rmatItem) error {
+	return inorder.Run(ctx, g.c.Workers, inorder.Stages[rmatItem]{
+		Fill: g.fill,
+		Work: func(r *rmatItem) error {
 			g.encode(r, h.Size)
 			if _, err := f.WriteAt(r.src, h.DataOff+r.first*int64(h.Size)); err != nil {
 				return err
@@ -224,7 +225,7 @@ func (g *rmat) writeArray(ctx context.Context, f *os.File) error {
 			_, err := f.WriteAt(r.dst, h.DataOff+(g.edges+r.first)*int64(h.Size))
 			return err
 		},
-		drain: func(r *rmatItem) error { g.finished(r); return nil },
+		Drain: func(r *rmatItem) error { g.finished(r); return nil },
 	})
 }
 

@@ -7,8 +7,10 @@ import (
 	"encoding/binary"
 	"io"
 	"math"
+	"slices"
 
 	"github.com/aether-ooc/aether-ooc/internal/base"
+	"github.com/aether-ooc/aether-ooc/internal/inorder"
 	"github.com/aether-ooc/aether-ooc/internal/spill"
 	"github.com/aether-ooc/aether-ooc/layout"
 )
@@ -109,8 +111,8 @@ func writeSpooled(ctx context.Context, s *idSpool, w *layout.Writer, t *ticker) 
 	}
 	defer mem.free()
 	pieces, left, done := newBuffers(mem, spoolPiece).free, s.extents, int64(0)
-	return inOrder(ctx, workers, stages[idItem]{
-		fill: func(i *idItem) error {
+	return inorder.Run(ctx, workers, inorder.Stages[idItem]{
+		Fill: func(i *idItem) error {
 			if len(left) == 0 {
 				return io.EOF
 			}
@@ -125,8 +127,8 @@ func writeSpooled(ctx context.Context, s *idSpool, w *layout.Writer, t *ticker) 
 			}
 			return s.file.Free(e.off, bytes)
 		},
-		work: func(i *idItem) error { i.decode(s.width); return nil },
-		drain: func(i *idItem) error {
+		Work: func(i *idItem) error { i.decode(s.width); return nil },
+		Drain: func(i *idItem) error {
 			if err := t.step(done); err != nil {
 				return err
 			}
@@ -137,7 +139,7 @@ func writeSpooled(ctx context.Context, s *idSpool, w *layout.Writer, t *ticker) 
 }
 
 func (i *idItem) decode(width int) {
-	i.ids = sized(i.ids, int64(i.n))
+	i.ids = slices.Grow(i.ids[:0], i.n)[:i.n]
 	for k := range i.ids {
 		if width == 4 {
 			i.ids[k] = base.EdgeID(binary.LittleEndian.Uint32(i.mem[4*k:]))

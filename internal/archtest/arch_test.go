@@ -17,6 +17,7 @@ const module = "github.com/aether-ooc/aether-ooc"
 // aside.
 var rows = map[string]int{
 	"uring":          0,
+	"ingest/source":  0,
 	"layout":         1,
 	"blockcache":     1,
 	"sampler":        2,
@@ -50,6 +51,7 @@ var fences = []struct {
 	{"github.com/spf13/cobra", []string{"cmd/"}},
 	{"github.com/dgraph-io/ristretto", []string{"blockcache"}},
 	{"github.com/pawelgaczynski/giouring", []string{"uring"}},
+	{"github.com/klauspost/compress", []string{"ingest/source"}},
 	{"gonum.org/", []string{"bench"}},
 }
 

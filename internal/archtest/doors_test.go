@@ -50,7 +50,7 @@ func do(v base.NodeID) {}
 }
 
 // onThePage are the packages whose exported names docs/ARCHITECTURE.md lists.
-var onThePage = []string{"uring", "layout", "blockcache", "sampler", "features", "engine", "arrowbatch", "serve", "serve/client", "ingest", "inspect"}
+var onThePage = []string{"uring", "layout", "blockcache", "sampler", "features", "engine", "arrowbatch", "serve", "serve/client", "ingest/source", "ingest", "inspect"}
 
 // everywhere are methods that go without saying.
 var everywhere = []string{"Error", "Unwrap", "String", "Text", "MarshalJSON", "UnmarshalJSON"}

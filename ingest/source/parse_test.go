@@ -1,6 +1,6 @@
 //go:build linux
 
-package ingest
+package source
 
 import (
 	"errors"
@@ -14,12 +14,8 @@ import (
 	"github.com/aether-ooc/aether-ooc/internal/base"
 )
 
-func pairsOf(b *batch) (edges []pair) {
-	for i := range b.src {
-		edges = append(edges, pair{uint64(b.src[i]), uint64(b.dst[i])})
-	}
-	return edges
-}
+// anyID allows every id.
+var anyID = ids{0, MaxNodeID}
 
 func TestLinesThatAreEdges(t *testing.T) {
 	for text, want := range map[string][]pair{
@@ -38,8 +34,8 @@ func TestLinesThatAreEdges(t *testing.T) {
 		"999999999999999999 1000000000000000000\n": {{999999999999999999, 1000000000000000000}},
 		"9223372036854775806 0":                    {{1<<63 - 2, 0}},
 	} {
-		var b batch
-		bad := parseLines([]byte(text), &b, maxNodeID)
+		var b Batch
+		bad := parseLines([]byte(text), &b, anyID)
 		require.Nil(t, bad, "%q: %v", text, bad)
 		require.Equal(t, want, pairsOf(&b), "%q", text)
 	}
@@ -64,12 +60,12 @@ func TestLinesThatAreRefused(t *testing.T) {
 		{"1.0 2", 1, 1, "1.0", "plain integer"},
 		{"1 1e3", 1, 2, "1e3", "plain integer"},
 		{"0x1p4 1", 1, 1, "0x1p4", "plain integer"},
-		{"nan 1", 1, 1, "nan", "plain integer"},
+		{"nan 1", 1, 1, "nan", "missing value"},
 		{"9223372036854775807 1", 1, 1, "9223372036854775807", "too large"},
 		{"9223372036854775808 1", 1, 1, "9223372036854775808", "too large"},
 		{"1 18446744073709551617", 1, 2, "18446744073709551617", "too large"},
 		{"1 99999999999999999999999999999999999999999999", 1, 2, "9999999999999999999999999999999999999999…", "too large"},
-		{"src dst\n1 2", 1, 1, "src", "header line"},
+		{"src dst\n1 2", 1, 1, "src", "--header yes"},
 		{"\"1\" 2", 1, 1, "\"1\"", "not a number"},
 		{"12ab 2", 1, 1, "12ab", "not a number"},
 		{"1\u00a02", 1, 1, "1\u00a02", "not a number"},
@@ -78,8 +74,8 @@ func TestLinesThatAreRefused(t *testing.T) {
 		{"\x80\xff 1", 1, 1, "\x80\xff", "binary"},
 		{"1 2\n\xef\xbb\xbf3 4", 2, 1, "\xef\xbb\xbf3", "not a number"},
 	} {
-		var b batch
-		bad := parseLines([]byte(c.text), &b, maxNodeID)
+		var b Batch
+		bad := parseLines([]byte(c.text), &b, anyID)
 		require.NotNil(t, bad, "%q", c.text)
 		require.Equal(t, []any{c.line, c.column, c.value}, []any{bad.Line, bad.Column, bad.Value}, "%q", c.text)
 		require.Contains(t, bad.Reason, c.says, "%q", c.text)
@@ -118,13 +114,13 @@ func slowParse(text string, limit base.NodeID) (edges []pair, line int, err erro
 
 func FuzzParseLines(f *testing.F) {
 	for _, text := range []string{"1 2\n3 4", "# c\r1,2\r\n% x\n\n5;6 7", "1 -2", "9223372036854775807 1", "\xef\xbb\xbf1 2", "1,,2", "1 2#"} {
-		f.Add(text, uint64(maxNodeID))
+		f.Add(text, uint64(MaxNodeID))
 	}
 	f.Add("3 4\n5 6\n", uint64(5))
 	f.Fuzz(func(t *testing.T, text string, limit uint64) {
-		limit = min(limit, uint64(maxNodeID))
-		var b batch
-		bad := parseLines([]byte(text), &b, base.NodeID(limit))
+		limit = min(limit, uint64(MaxNodeID))
+		var b Batch
+		bad := parseLines([]byte(text), &b, ids{0, base.NodeID(limit)})
 		want, line, err := slowParse(text, base.NodeID(limit))
 		require.Equal(t, err != nil, bad != nil)
 		require.Equal(t, want, pairsOf(&b))
@@ -137,7 +133,7 @@ func FuzzParseLines(f *testing.F) {
 		for _, e := range want {
 			top = max(top, base.NodeID(e[0]), base.NodeID(e[1]))
 		}
-		require.Equal(t, top, b.max)
+		require.Equal(t, top, b.Max)
 	})
 }
 
@@ -148,10 +144,10 @@ func BenchmarkParseLines(b *testing.B) {
 	}
 	in := []byte(text.String())
 	b.SetBytes(int64(len(in)))
-	var out batch
+	var out Batch
 	for b.Loop() {
 		out.reset()
-		if bad := parseLines(in, &out, maxNodeID); bad != nil {
+		if bad := parseLines(in, &out, anyID); bad != nil {
 			b.Fatal(bad)
 		}
 	}

@@ -1,6 +1,4 @@
-//go:build linux
-
-package ingest
+package inorder
 
 import (
 	"context"
@@ -14,10 +12,10 @@ import (
 )
 
 // numbered gives the items 0 … n-1 and collects what comes out.
-func numbered(n int, out *[]int) stages[int] {
+func numbered(n int, out *[]int) Stages[int] {
 	next := 0
-	return stages[int]{
-		fill: func(i *int) error {
+	return Stages[int]{
+		Fill: func(i *int) error {
 			if next == n {
 				return io.EOF
 			}
@@ -25,13 +23,13 @@ func numbered(n int, out *[]int) stages[int] {
 			next++
 			return nil
 		},
-		work: func(*int) error {
+		Work: func(*int) error {
 			for range rand.IntN(50) {
 				runtime.Gosched()
 			}
 			return nil
 		},
-		drain: func(i *int) error { *out = append(*out, *i); return nil },
+		Drain: func(i *int) error { *out = append(*out, *i); return nil },
 	}
 }
 
@@ -42,11 +40,11 @@ func upTo(n int) (list []int) {
 	return list
 }
 
-func TestInOrder(t *testing.T) {
+func TestRun(t *testing.T) {
 	for _, workers := range []int{1, 2, 9} {
 		for _, n := range []int{0, 1, 2, 500} {
 			var out []int
-			require.NoError(t, inOrder(context.Background(), workers, numbered(n, &out)))
+			require.NoError(t, Run(context.Background(), workers, numbered(n, &out)))
 			require.Equal(t, upTo(n), out)
 		}
 	}
@@ -54,14 +52,14 @@ func TestInOrder(t *testing.T) {
 
 // Whichever step fails, the first failure in the order of items is reported,
 // and nothing after it is drained.
-func TestInOrderReportsTheFirstError(t *testing.T) {
+func TestRunReportsTheFirstError(t *testing.T) {
 	early, late := errors.New("early"), errors.New("late")
 	for _, workers := range []int{1, 4} {
 		for k := range 30 {
 			for step := range 3 {
 				var out []int
 				s := numbered(100, &out)
-				fill, work, drain := s.fill, s.work, s.drain
+				fill, work, drain := s.Fill, s.Work, s.Drain
 				failAt := func(i *int, err error) error {
 					switch {
 					case *i == k:
@@ -73,37 +71,37 @@ func TestInOrderReportsTheFirstError(t *testing.T) {
 				}
 				switch step {
 				case 0:
-					s.fill = func(i *int) error { err := fill(i); return failAt(i, err) }
+					s.Fill = func(i *int) error { err := fill(i); return failAt(i, err) }
 				case 1:
-					s.work = func(i *int) error { err := work(i); return failAt(i, err) }
+					s.Work = func(i *int) error { err := work(i); return failAt(i, err) }
 				case 2:
-					s.drain = func(i *int) error {
+					s.Drain = func(i *int) error {
 						if *i == k {
 							return early
 						}
 						return drain(i)
 					}
 				}
-				require.Equal(t, early, inOrder(context.Background(), workers, s))
+				require.Equal(t, early, Run(context.Background(), workers, s))
 				require.Equal(t, upTo(k), out)
 			}
 		}
 	}
 }
 
-func TestInOrderStopsWithItsContext(t *testing.T) {
+func TestRunStopsWithItsContext(t *testing.T) {
 	cause := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(context.Background())
 	var out []int
 	s := numbered(1<<30, &out)
-	drain := s.drain
-	s.drain = func(i *int) error {
+	drain := s.Drain
+	s.Drain = func(i *int) error {
 		if *i == 20 {
 			cancel(cause)
 		}
 		return drain(i)
 	}
-	require.ErrorIs(t, inOrder(ctx, 3, s), cause)
+	require.ErrorIs(t, Run(ctx, 3, s), cause)
 	require.Less(t, len(out), 40)
-	require.ErrorIs(t, inOrder(ctx, 3, numbered(5, &out)), cause)
+	require.ErrorIs(t, Run(ctx, 3, numbered(5, &out)), cause)
 }

@@ -1,19 +1,21 @@
-//go:build linux
-
-package ingest
+// Package inorder takes items through three steps: they are filled one after the
+// other, worked on side by side, and drained one after the other in the order in
+// which they were filled. It is how everything that is read, decoded, sorted or
+// written in parallel keeps the order of its input, and how the first error in
+// that order is the one reported, however many workers there are.
+package inorder
 
 import (
 	"context"
-	"errors"
 	"io"
 	"sync"
 )
 
-// stages are the three steps that inOrder takes every item through.
-type stages[T any] struct {
-	fill  func(*T) error // one at a time, in order; io.EOF: no more items, and this one is not used
-	work  func(*T) error // side by side
-	drain func(*T) error // one at a time, in order, on the caller's goroutine
+// Stages are the three steps that Run takes every item through.
+type Stages[T any] struct {
+	Fill  func(*T) error // one at a time, in order; io.EOF itself, unwrapped: no more items, and this one is not used
+	Work  func(*T) error // side by side
+	Drain func(*T) error // one at a time, in order, on the caller's goroutine
 }
 
 // job is an item on its way round.
@@ -23,23 +25,23 @@ type job[T any] struct {
 	done chan struct{} // holds one token once err is final
 }
 
-// inOrder keeps a fixed number of items going round fill, work and drain. The
+// Run keeps a fixed number of items, Items(workers), going round the steps. The
 // error it returns is the first in the order of the items, whoever met it. It
 // returns when every goroutine that it started has ended.
-func inOrder[T any](ctx context.Context, workers int, s stages[T]) error {
+func Run[T any](ctx context.Context, workers int, s Stages[T]) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	n := 2*workers + 1
+	n := Items(workers)
 	free, todo, order := make(chan *job[T], n), make(chan *job[T], n), make(chan *job[T], n)
 	for range n {
 		free <- &job[T]{done: make(chan struct{}, 1)}
 	}
 	var wg sync.WaitGroup
-	wg.Go(func() { produce(ctx, s.fill, free, todo, order) })
+	wg.Go(func() { produce(ctx, s.Fill, free, todo, order) })
 	for range workers {
 		wg.Go(func() {
 			for j := range todo {
-				j.err = s.work(&j.item)
+				j.err = s.Work(&j.item)
 				j.done <- struct{}{}
 			}
 		})
@@ -51,7 +53,7 @@ func inOrder[T any](ctx context.Context, workers int, s stages[T]) error {
 			first = j.err
 		}
 		if first == nil {
-			first = s.drain(&j.item)
+			first = s.Drain(&j.item)
 		}
 		if first != nil {
 			cancel(first)
@@ -64,6 +66,10 @@ func inOrder[T any](ctx context.Context, workers int, s stages[T]) error {
 	}
 	return first
 }
+
+// Items is how many items go round between so many workers: what each holds on
+// to, every worker's next and last one among them, is held so many times.
+func Items(workers int) int { return 2*workers + 1 }
 
 // produce fills free items until fill ends or ctx does. An error of fill takes
 // its item's place in the order.
@@ -78,7 +84,7 @@ func produce[T any](ctx context.Context, fill func(*T) error, free, todo, order 
 			return
 		}
 		j.err = fill(&j.item)
-		if errors.Is(j.err, io.EOF) {
+		if j.err == io.EOF {
 			return
 		}
 		order <- j

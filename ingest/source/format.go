@@ -1,0 +1,165 @@
+//go:build linux
+
+package source
+
+import (
+	"bytes"
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Format is how edges are written down.
+type Format string
+
+// The formats. Each may be compressed with gzip, bgzip or zstd.
+const (
+	FormatAuto Format = "" // by content, then by name
+	FormatText Format = "text"
+	FormatNPY  Format = "npy"
+)
+
+// format is what is known of one Format. A new one is a row of formats and a
+// file of its own.
+type format struct {
+	name     Format
+	suffixes []string // that promise it
+	magic    []string // first bytes that prove it
+	help     string   // for people: what it is
+	open     func(c *Config, f *file) (decoder, error)
+}
+
+// decoder reads one opened input.
+type decoder interface {
+	// each calls fn with all batches in the order of their rows, once, from the
+	// calling goroutine; a batch is valid until fn returns. Ids count from 0 and
+	// were checked against Config.Nodes. First is not its business.
+	each(ctx context.Context, fn func(*Batch) error) error
+	// extent is what is known before reading.
+	extent() extent
+	// close gives back what the decoder holds besides its file.
+	close() error
+}
+
+// extent is how much an input holds, as far as it says.
+type extent struct {
+	rows  int64 // exactly; -1: not known
+	most  int64 // edges at most; -1: not known
+	nodes int64 // declared; 0: none
+}
+
+// formats in the order in which they are tried and told of.
+var formats = []*format{
+	{
+		name: FormatText, open: openText,
+		suffixes: []string{".txt", ".tsv", ".csv", ".edges", ".edgelist", ".el", ".snap"},
+		help:     "lines of \"source target\", parted by blanks, tabs, commas or semicolons; # and % start comments (SNAP, CSV, TSV)",
+	},
+	{
+		name: FormatNPY, open: openArray, suffixes: []string{".npy"}, magic: []string{"\x93NUMPY"},
+		help: "an integer array of shape (2, E) or (E, 2), as numpy.save writes it",
+	},
+}
+
+// FormatInfo is what Formats tells of a format.
+type FormatInfo struct {
+	Name     Format
+	Suffixes []string
+	Help     string
+}
+
+// Formats lists what can be read.
+func Formats() (all []FormatInfo) {
+	for _, f := range formats {
+		all = append(all, FormatInfo{f.name, f.suffixes, f.help})
+	}
+	return all
+}
+
+func find(name Format) *format {
+	if i := slices.IndexFunc(formats, func(f *format) bool { return f.name == name }); i >= 0 {
+		return formats[i]
+	}
+	return nil
+}
+
+func formatNames() string {
+	var names []string
+	for _, f := range formats {
+		names = append(names, string(f.name))
+	}
+	return strings.Join(names, ", ")
+}
+
+// foreign are formats that are known by their first bytes and not read.
+var foreign = []struct{ magic, what string }{
+	{"PK\x03\x04", "a zip archive (.npz?); save its array alone with numpy.save"},
+	{"PAR1", "a Parquet file; write its two columns as text, or as .npy with numpy.save"},
+	{"ARROW1", "an Arrow file; write its two columns as text, or as .npy with numpy.save"},
+	{"BZh", "compressed with bzip2; decompress it first, or pipe bzcat into standard input"},
+	{"\xfd7zXZ", "compressed with xz; decompress it first, or pipe xzcat into standard input"},
+	{"\x04\x22\x4d\x18", "compressed with lz4; decompress it first, or pipe lz4cat into standard input"},
+	{"\xff\xfe", "text in UTF-16; convert it with iconv -f UTF-16 -t UTF-8"},
+	{"\xfe\xff", "text in UTF-16; convert it with iconv -f UTF-16 -t UTF-8"},
+	{"%%MatrixMarket", "a Matrix Market file, whose ids start at 1 after a line of sizes; write it as .npy of 0-based ids"},
+}
+
+// tell decides how an input is to be read: what its first bytes prove comes
+// before what the caller says, and that before what its name promises.
+func tell(f *file, asked Format) (*format, error) {
+	for _, x := range foreign {
+		if bytes.HasPrefix(f.head, []byte(x.magic)) {
+			return nil, Fault(f.name, "this is %s", x.what)
+		}
+	}
+	proven := slices.IndexFunc(formats, func(x *format) bool { return x.proves(f.head) })
+	suffix := suffixOf(f.name)
+	promised := slices.IndexFunc(formats, func(x *format) bool { return slices.Contains(x.suffixes, suffix) })
+	switch {
+	case proven >= 0 && asked != FormatAuto && asked != formats[proven].name:
+		return nil, Fault(f.name, "the content is %s, not %s; leave the format out", formats[proven].name, asked)
+	case proven >= 0:
+		return formats[proven], nil
+	case asked != FormatAuto:
+		return find(asked), nil
+	case promised >= 0:
+		return formats[promised], nil
+	case looksLikeEdges(f.head):
+		return find(FormatText), nil
+	}
+	return nil, Fault(f.name, "the format cannot be told from the name (%q) or the content; name it (--format %s)", suffix, formatNames())
+}
+
+func (x *format) proves(head []byte) bool {
+	return slices.ContainsFunc(x.magic, func(m string) bool { return bytes.HasPrefix(head, []byte(m)) })
+}
+
+// suffixOf is the suffix that tells the format: that of a compression is passed
+// over.
+func suffixOf(name string) string {
+	name = strings.ToLower(name)
+	suffix := filepath.Ext(name)
+	if codecNamed(name) != nil {
+		if inner := filepath.Ext(strings.TrimSuffix(name, suffix)); inner != "" {
+			return inner
+		}
+		return ".txt"
+	}
+	return suffix
+}
+
+// looksLikeEdges tells whether the first line is a comment or two numbers.
+func looksLikeEdges(head []byte) bool {
+	head = bytes.TrimPrefix(head, []byte(bom))
+	if len(head) > 0 && (head[0] == '#' || head[0] == '%') {
+		return utf8.Valid(head[:min(len(head), 64)])
+	}
+	end := bytes.IndexAny(head, "\r\n")
+	if end < 0 {
+		end = len(head)
+	}
+	var b Batch
+	return parseLines(head[:end], &b, ids{0, MaxNodeID}) == nil && len(b.Src) == 1
+}
