@@ -88,7 +88,7 @@ class Run:
 def main(args: Namespace) -> int:
     """Runs everything; 1 if nothing was measured."""
     log = Log()
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in launch.INTERRUPTS[1:]:
         signal.signal(number, signal.default_int_handler)
     revision = _revision()
     place, groups = _place(log)

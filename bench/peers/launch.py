@@ -6,7 +6,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -14,6 +14,7 @@ from typing import IO
 from peers import cgroup
 
 POLL_S = 0.03
+INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 NOT_FOUND = 127  # what a shell gives for a program that is not there
 
 
@@ -58,19 +59,21 @@ def run(command: Command, place: cgroup.Place | None) -> Ran:
         tempfile.TemporaryFile("w+") as err,
         cgroup.group(place, command.memory_bytes) as (group, join),
     ):
-        begun = time.monotonic()
+        begun, pid = time.monotonic(), 0
         try:
-            pid = _start(command, out, err, join)
-        except OSError as error:
-            return Ran(NOT_FOUND, False, 0.0, "", str(error), 0, None, False)
-        try:
+            with _signals_held() as mask:
+                pid = _start(command, out, err, join, mask)
             status, rss, timed_out = _wait(pid, begun + command.timeout_s)
-        except BaseException:
-            _kill(pid)
-            os.waitpid(pid, 0)
+        except BaseException as error:
+            if pid:
+                _kill(pid)
+                os.waitpid(pid, 0)
+            elif isinstance(error, OSError):
+                return Ran(NOT_FOUND, False, 0.0, "", str(error), 0, None, False)
             raise
         finally:
-            _kill(pid)  # whatever it had started, in its session
+            if pid:
+                _kill(pid)  # whatever it had started, in its session
         return Ran(
             status=status,
             timed_out=timed_out,
@@ -83,12 +86,26 @@ def run(command: Command, place: cgroup.Place | None) -> Ran:
         )
 
 
-def _start(command: Command, out: IO[str], err: IO[str], join: Callable[[], None]) -> int:
+@contextlib.contextmanager
+def _signals_held() -> Iterator[set[signal.Signals]]:
+    """Keeps what would interrupt us until the end, and gives the mask to return to.
+
+    An exception that a signal raises while Python forks is lost, and one right after it would lose the process.
+    """
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTS)
+    try:
+        yield mask  # type: ignore[misc]
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+def _start(command: Command, out: IO[str], err: IO[str], join: Callable[[], None], mask: set[signal.Signals]) -> int:
     cpus = sorted(os.sched_getaffinity(0))[: command.cpus]
 
     def before_exec() -> None:
         join()
         os.sched_setaffinity(0, cpus)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
     # The driver has one thread, so that running Python between fork and exec is safe.
     process = subprocess.Popen(

@@ -1,12 +1,15 @@
 """Running, stopping and cleaning up, with small commands of the shell."""
 
+import contextlib
 import os
+import signal
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from peers import envs, launch
+from peers import cgroup, envs, launch
 from peers.launch import Command
 
 
@@ -79,3 +82,24 @@ def test_last_error_of_pip(text: str, want: str) -> None:
 def test_environments_are_told_apart_by_their_lock() -> None:
     assert envs.key("a==1") != envs.key("a==2")
     assert envs.key("a==1") == envs.key("a==1")
+
+
+def test_interrupted_while_it_starts(tmp_path: Path) -> None:
+    """An interrupt during the fork is not lost, and neither is the process."""
+    started: list[int] = []
+
+    def interrupt_us() -> None:  # in the child, before it becomes the command
+        os.kill(os.getppid(), signal.SIGINT)
+
+    @contextlib.contextmanager
+    def group(place: object, limit: int) -> Iterator[tuple[None, Callable[[], None]]]:
+        yield None, interrupt_us
+
+    pidfile = tmp_path / "pid"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cgroup, "group", group)
+        with pytest.raises(KeyboardInterrupt):
+            launch.run(command(f"echo $$ > {pidfile}; sleep 100"), None)
+    started += [int(pidfile.read_text())] if pidfile.exists() and pidfile.read_text() else []
+    assert all(dies(pid) for pid in started)
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == set()
