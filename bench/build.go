@@ -22,7 +22,7 @@ unless --page-cache keep is given.`,
   aether-ooc bench build edges.npy --dir /mnt/nvme --repeat 3 --json`,
 	prepare: func(s *Settings) (runner, error) {
 		c := BuildConfig{Ingest: ingest.Config{Input: s.text("target"), Memory: s.int64("memory"), Workers: s.int("workers"), Undirected: s.on("undirected")}, Dir: s.text("dir")}
-		return func(ctx context.Context, e env) (Result, error) { return result(Build(ctx, c, e.Hooks)) }, nil
+		return func(ctx context.Context, e env) (Result, error) { return result(runBuild(ctx, c, e)) }, nil
 	},
 }
 
@@ -46,8 +46,8 @@ type BuildResult struct {
 	CPUPerMillion  float64        `json:"cpu_seconds_per_million_edges"`
 }
 
-// Build builds a graph and measures it.
-func Build(ctx context.Context, c BuildConfig, h Hooks) (res *BuildResult, err error) {
+// runBuild builds a graph and measures it.
+func runBuild(ctx context.Context, c BuildConfig, e env) (res *BuildResult, err error) {
 	parent := c.Dir
 	if parent == "" {
 		parent = filepath.Dir(c.Ingest.Input)
@@ -57,7 +57,7 @@ func Build(ctx context.Context, c BuildConfig, h Hooks) (res *BuildResult, err e
 		return nil, fmt.Errorf("bench: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	c.Ingest.Out, c.Ingest.Progress = filepath.Join(dir, "graph.bin"), h.progress
+	c.Ingest.Out, c.Ingest.Progress = filepath.Join(dir, "graph.bin"), e.progress
 	r := &BuildResult{PageCacheBytes: pageCacheOf(c.Ingest.Input)}
 	from, io := takeUsage(), takeIO()
 	r.Build, err = ingest.Run(ctx, c.Ingest)

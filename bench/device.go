@@ -73,12 +73,8 @@ func (c DeviceConfig) largest() int64 {
 	return most
 }
 
-// Device reads parts of a file, Depth of them always in flight. When ctx ends
+// runDevice reads parts of a file, Depth of them always in flight. When ctx ends
 // early the result holds what was measured until then.
-func Device(ctx context.Context, c DeviceConfig) (*DeviceResult, error) {
-	return runDevice(ctx, c, env{})
-}
-
 func runDevice(ctx context.Context, c DeviceConfig, e env) (*DeviceResult, error) {
 	if err := c.Check(); err != nil {
 		return nil, err

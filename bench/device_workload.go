@@ -37,7 +37,7 @@ func prepareSweep(s *Settings, d DeviceConfig) (runner, error) {
 	c := SweepConfig{Device: d, Sizes: value[[]int64](s, "sweep-sizes"), Depths: value[[]int64](s, "sweep-depths"), Profile: s.text("profile")}
 	return func(ctx context.Context, e env) (Result, error) {
 		c.Device.Log = e.Log
-		return result(Sweep(ctx, c, e.Hooks))
+		return result(runSweep(ctx, c, e))
 	}, c.Check()
 }
 

@@ -9,6 +9,9 @@
 //	      JSON ◄─┤                                                      host, sections,
 //	      HTML ◄─┘     compare ◄─ two JSON files                        runs, medians
 //
+// There is one way in: sections, each of a workload with its settings, go to Run,
+// and a Document comes back.
+//
 // Every option is one row of table (table.go): parser, --help, --cmdhelp, shell
 // completion and docs/CLI.md come from it. A workload is a file that has a
 // Workload, a Config, and a Result; nothing else knows it.

@@ -34,12 +34,8 @@ type FeaturesConfig struct {
 	Runtime time.Duration  // no more is measured after so long; 0: until all are made
 }
 
-// Features gathers rows and measures it. When ctx ends early the result holds
+// runFeatures gathers rows and measures it. When ctx ends early the result holds
 // what was measured until then.
-func Features(ctx context.Context, c FeaturesConfig, h Hooks) (*FeaturesResult, error) {
-	return runFeatures(ctx, c, env{Hooks: h})
-}
-
 func runFeatures(ctx context.Context, c FeaturesConfig, e env) (res *FeaturesResult, err error) {
 	if err := c.Layout.make(c.Path, e); err != nil {
 		return nil, err

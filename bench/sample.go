@@ -34,12 +34,8 @@ func (c SampleConfig) Check() error {
 	return nil
 }
 
-// Sample opens the graph, makes batches and measures the making. When ctx ends
+// runSample opens the graph, makes batches and measures the making. When ctx ends
 // early the result holds what was measured until then.
-func Sample(ctx context.Context, c SampleConfig, h Hooks) (*SampleResult, error) {
-	return runSample(ctx, c, env{Hooks: h})
-}
-
 func runSample(ctx context.Context, c SampleConfig, e env) (res *SampleResult, err error) {
 	if err := c.Check(); err != nil {
 		return nil, err
@@ -201,10 +197,10 @@ func calibrate(ctx context.Context, c SampleConfig, r *SampleResult) *DeviceResu
 	if c.Calibrate <= 0 || mean == 0 || !r.Info.Direct || ctx.Err() != nil {
 		return nil
 	}
-	d, err := Device(ctx, DeviceConfig{
+	d, err := runDevice(ctx, DeviceConfig{
 		Path: c.Graph, BlockBytes: pageUp(mean), Depth: r.Info.Depth, Lanes: r.Info.Lanes, Backend: r.Info.Backend,
 		Ramp: c.Calibrate / 5, Runtime: c.Calibrate, Seed: c.Request.Seed, Log: c.Options.Log,
-	})
+	}, env{})
 	if err != nil || d.Reads == 0 {
 		return nil // a file shorter than one such read, or an interrupt
 	}

@@ -30,13 +30,9 @@ type ServeConfig struct {
 	Accept  func(engine.Info) error
 }
 
-// Serve starts a server on a unix socket of its own, and clients in this process
+// runServe starts a server on a unix socket of its own, and clients in this process
 // that take batches from it as fast as they can. When ctx ends early the result
 // holds what was measured until then.
-func Serve(ctx context.Context, c ServeConfig, h Hooks) (*ServeResult, error) {
-	return runServe(ctx, c, env{Hooks: h})
-}
-
 func runServe(ctx context.Context, c ServeConfig, e env) (res *ServeResult, err error) {
 	eng, err := engine.Open(c.Graph, c.Options)
 	if err != nil {

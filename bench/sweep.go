@@ -61,9 +61,9 @@ type SweepCell struct {
 	Latency     Distribution `json:"lat_ns"`
 }
 
-// Sweep measures the reads of every size at every depth. When ctx ends early the
+// runSweep measures the reads of every size at every depth. When ctx ends early the
 // result holds the cells that were measured in full.
-func Sweep(ctx context.Context, c SweepConfig, h Hooks) (*SweepResult, error) {
+func runSweep(ctx context.Context, c SweepConfig, e env) (*SweepResult, error) {
 	file, err := c.cell(slices.Max(c.Sizes), 1).open() // rather now than after minutes
 	if err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func Sweep(ctx context.Context, c SweepConfig, h Hooks) (*SweepResult, error) {
 	total := int64(len(c.Sizes) * len(c.Depths))
 	for _, size := range c.Sizes {
 		for _, depth := range c.Depths {
-			d, err := Device(ctx, c.cell(size, depth))
+			d, err := runDevice(ctx, c.cell(size, depth), env{})
 			if err != nil {
 				return nil, err
 			}
@@ -83,7 +83,7 @@ func Sweep(ctx context.Context, c SweepConfig, h Hooks) (*SweepResult, error) {
 			}
 			r.Direct, r.Backend = d.Direct, d.Backend
 			r.Cells = append(r.Cells, SweepCell{size, depth, d.IOPS, d.BytesPerSec, d.Latency})
-			h.progress("sweep", int64(len(r.Cells)), total)
+			e.progress("sweep", int64(len(r.Cells)), total)
 		}
 	}
 	r.took(from, takeUsage())
