@@ -178,20 +178,47 @@ func TestInterrupted(t *testing.T) {
 	require.Empty(t, left, "temporary files")
 }
 
-// TestSameSeedSameCounts: with one lane, one batch at a time and a policy that decides in order, two
-// runs count the same.
+// TestSameSeedSameCounts: two runs of the same seed count the same, as far as the
+// counts do not hang on who comes first. docs/BENCHMARKING.md says which those are.
 func TestSameSeedSameCounts(t *testing.T) {
 	in := tiny(t)
-	counts := func(seed string) []int64 {
-		s := settingsOf(t, "sample", in.quick()["sample"]+" lanes=1 lockstep=1 resident=off policy=clock calibrate=0 seed="+seed)
-		d, err := Run(t.Context(), []Section{{"a", s}}, Hooks{})
-		require.NoError(t, err)
-		r := d.single().(*SampleResult)
-		return []int64{r.SampledEdges, r.SampledNodes, r.Blocks, r.Reads, r.ReadBytes, r.UsedBytes}
+	made := func(r *SampleResult) []any { return []any{r.SampledEdges, r.SampledNodes, r.UsedBytes, r.Batches} }
+	asked := func(r *SampleResult) []any { return append(made(r), r.Blocks) }
+	all := func(r *SampleResult) []any { return append(asked(r), r.Reads, r.ReadBytes) }
+	for options, counts := range map[string]func(*SampleResult) []any{
+		"": made, // lanes, lockstep, and the adjacency on its way into memory
+		"lanes=2 resident=off lockstep=1 memory=4MiB":                                                asked,
+		"lanes=1 resident=off lockstep=1 policy=clock memory=16MiB":                                  all, // room for all
+		"lanes=1 resident=off lockstep=1 policy=clock memory=1MiB depth=1 batch-size=16 fanouts=3,3": all, // reads one by one
+	} {
+		run := func(seed string) []any {
+			s := settingsOf(t, "sample", in.quick()["sample"]+" calibrate=0 seed="+seed+" "+options)
+			d, err := Run(t.Context(), []Section{{"a", s}}, Hooks{})
+			require.NoError(t, err)
+			return counts(d.single().(*SampleResult))
+		}
+		first := run("1")
+		require.Equal(t, first, run("1"), options)
+		require.NotEqual(t, first, run("2"), options)
 	}
-	first := counts("1")
-	require.Equal(t, first, counts("1"))
-	require.NotEqual(t, first, counts("2"))
+}
+
+// TestSameSeedSameGathers: the same of feature rows.
+func TestSameSeedSameGathers(t *testing.T) {
+	in := tiny(t)
+	run := func(options string) []any {
+		d, err := Run(t.Context(), []Section{{"a", settingsOf(t, "features", "target="+in.dir+"/rows.npy rows=20000 dim=32 gather=300 batches=6 ramp=1 memory=4MiB "+options)}}, Hooks{})
+		require.NoError(t, err)
+		r := d.single().(*FeaturesResult)
+		if r.Lanes > 1 {
+			return []any{r.Gathers, r.Rows, r.UsedBytes}
+		}
+		return []any{r.Gathers, r.Rows, r.UsedBytes, r.Blocks, r.Reads, r.ReadBytes}
+	}
+	for _, options := range []string{"lanes=1 policy=clock", "lanes=2"} {
+		require.Equal(t, run(options), run(options), options)
+	}
+	require.NotEqual(t, run("lanes=1 policy=clock"), run("lanes=1 policy=clock seed=2"))
 }
 
 func TestRunRefuses(t *testing.T) {
