@@ -139,16 +139,15 @@ func finish[T word](ctx context.Context, b *build, p *pile[T]) error {
 	defer p.free()
 	defer scratch.free()
 	nodes := b.g.nodes()
-	sorted, spare, err := sortEdges(ctx, p, scratch, uint64(b.g.max)+1, b.c.Workers, b.c.Progress)
-	if err != nil {
+	if err := sortEdges(ctx, p, scratch, uint64(b.g.max)+1, b.c.Workers, b.c.Progress); err != nil {
 		return err
 	}
-	sorted.edges, b.res.Duplicates = dropTwins(sorted.edges, b.c.Dedup)
-	b.res.IsolatedNodes = int64(nodes - countTouched(sorted.edges, spare, nodes))
-	spare.free()
+	p.edges, b.res.Duplicates = dropTwins(p.edges, b.c.Dedup)
+	b.res.IsolatedNodes = int64(nodes - countTouched(p.edges, scratch, nodes))
+	scratch.free()
 	b.res.SortNs = time.Since(started)
 	started = time.Now()
-	err = write(ctx, b, sorted.edges)
+	err = write(ctx, b, p.edges)
 	b.res.WriteNs = time.Since(started)
 	return err
 }

@@ -3,7 +3,6 @@
 package ingest
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -44,11 +43,7 @@ func both(t testing.TB, c Config, sz *sizes) *Result {
 
 func requireSameGraph(t testing.TB, want, got *Result) {
 	t.Helper()
-	a, err := os.ReadFile(want.Graph)
-	require.NoError(t, err)
-	b, err := os.ReadFile(got.Graph)
-	require.NoError(t, err)
-	require.True(t, bytes.Equal(a, b), "other bytes")
+	requireSameBytes(t, want.Graph, got.Graph)
 	same := *got
 	same.Graph, same.Way, same.Partitions, same.Recuts, same.TempWritten, same.TempRead, same.TempPeak = want.Graph, want.Way, 0, 0, 0, 0, 0
 	same.ReadNs, same.SortNs, same.WriteNs, same.TotalNs, same.PeakRSSBytes = want.ReadNs, want.SortNs, want.WriteNs, want.TotalNs, want.PeakRSSBytes

@@ -144,22 +144,23 @@ func compareKeys[T word](a, b edge[T]) int {
 	return cmp.Or(cmp.Compare(a.list, b.list), cmp.Compare(a.nbr, b.nbr), cmp.Compare(a.row, b.row))
 }
 
-// buffers are pieces of memory that are handed round.
+// buffers are pieces of memory that are handed round by their numbers.
 type buffers struct {
+	mem  []byte
 	size int64
-	free chan []byte
+	free chan int
 }
 
 func newBuffers(mem []byte, size int64) *buffers {
-	n := int64(len(mem)) / size
-	b := &buffers{size: size, free: make(chan []byte, n)}
+	n := int(int64(len(mem)) / size)
+	b := &buffers{mem: mem, size: size, free: make(chan int, n)}
 	for i := range n {
-		b.free <- mem[i*size:][:size:size]
+		b.free <- i
 	}
 	return b
 }
 
-func (b *buffers) put(p []byte) { b.free <- p[:b.size] }
+func (b *buffers) bytes(i int) []byte { return b.mem[int64(i)*b.size:][:b.size:b.size] }
 
 // dealer deals edges out to partitions, through a buffer for each. There must
 // be more buffers than partitions.
@@ -168,16 +169,21 @@ type dealer[T word] struct {
 	bufs  *buffers
 	cut   cutter[T]
 	parts []partition
-	open  [][]edge[T] // what was not sent to disk yet
+	mem   []edge[T]   // of all buffers
+	open  []openPlace // per partition: what was not sent to disk yet
 	where []uint16    // scratch
 }
 
+// openPlace is a buffer that is being filled, in edges of the dealer's memory;
+// all zero: there is none.
+type openPlace struct{ next, end int }
+
 func newDealer[T word](file *spill.File, bufs *buffers, cut cutter[T], parts []partition) *dealer[T] {
-	return &dealer[T]{file: file, bufs: bufs, cut: cut, parts: parts, open: make([][]edge[T], len(parts))}
+	return &dealer[T]{file: file, bufs: bufs, cut: cut, parts: parts, mem: view[T](bufs.mem), open: make([]openPlace, len(parts))}
 }
 
 // maxDeal is how many edges are dealt at once: they stay in a core's cache.
-const maxDeal = 1 << 14
+const maxDeal = 1 << 13
 
 func (d *dealer[T]) deal(ctx context.Context, edges []edge[T]) error {
 	for len(edges) > 0 {
@@ -196,34 +202,44 @@ func (d *dealer[T]) deal(ctx context.Context, edges []edge[T]) error {
 }
 
 func (d *dealer[T]) move(edges []edge[T]) error {
+	mem, open := d.mem, d.open
 	for i, p := range d.where[:len(edges)] {
-		b := d.open[p]
-		if len(b) == cap(b) {
-			if err := d.send(int(p)); err != nil {
+		o := &open[p]
+		if o.next == o.end {
+			if err := d.turn(int(p)); err != nil {
 				return err
 			}
-			b = view[T](<-d.bufs.free)[:0]
 		}
-		d.open[p] = append(b, edges[i])
+		mem[o.next] = edges[i]
+		o.next++
 	}
+	return nil
+}
+
+// perBuffer is how many edges a buffer holds.
+func (d *dealer[T]) perBuffer() int { return int(d.bufs.size / edgeBytes[T]()) }
+
+// turn sends the buffer of partition p to disk and gives it another.
+func (d *dealer[T]) turn(p int) error {
+	if err := d.send(p); err != nil {
+		return err
+	}
+	from := <-d.bufs.free * d.perBuffer()
+	d.open[p] = openPlace{from, from + d.perBuffer()}
 	return nil
 }
 
 // send sends the buffer of partition p to disk.
 func (d *dealer[T]) send(p int) error {
-	b := d.open[p]
-	d.open[p] = nil
-	if cap(b) == 0 {
+	o := d.open[p]
+	d.open[p] = openPlace{}
+	if o.end == 0 {
 		return nil
 	}
-	e := extent{edges: int32(len(b)), wide: edgeBytes[T]() > edgeBytes[uint32]()}
-	mem := bytesOf(b)
-	if len(b) == 0 {
-		d.bufs.put(mem)
-		return nil
-	}
+	buffer := o.end/d.perBuffer() - 1
+	e := extent{edges: int32(o.next - buffer*d.perBuffer()), wide: edgeBytes[T]() > edgeBytes[uint32]()}
 	var err error
-	if e.off, err = d.file.Append(mem[:e.bytes()], func() { d.bufs.put(mem) }); err != nil {
+	if e.off, err = d.file.Append(d.bufs.bytes(buffer)[:e.bytes()], func() { d.bufs.free <- buffer }); err != nil {
 		return err
 	}
 	d.parts[p].add(e)

@@ -61,11 +61,6 @@ func view[T word](b []byte) []edge[T] {
 	return unsafe.Slice((*edge[T])(unsafe.Pointer(unsafe.SliceData(b))), int64(len(b))/edgeBytes[T]())
 }
 
-// bytesOf sees edges as bytes, with the room behind them.
-func bytesOf[T word](edges []edge[T]) []byte {
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(edges))), int64(cap(edges))*edgeBytes[T]())
-}
-
 // pile is a region of edges.
 type pile[T word] struct {
 	mem   region

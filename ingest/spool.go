@@ -27,6 +27,7 @@ type idSpool struct {
 	mem     region
 	bufs    *buffers
 	open    []byte // what was not sent to disk yet; its capacity is a buffer's
+	buffer  int    // whose memory that is
 	width   int
 	extents []spoolExtent
 }
@@ -46,7 +47,7 @@ func newIDSpool(file *spill.File, rows int64) (*idSpool, error) {
 	if rows > math.MaxUint32 {
 		s.width = 8
 	}
-	s.open = (<-s.bufs.free)[:0]
+	s.turn()
 	return s, nil
 }
 
@@ -74,15 +75,21 @@ func spool[T word](s *idSpool, edges []edge[T]) error {
 			if err := s.send(); err != nil {
 				return err
 			}
-			s.open = (<-s.bufs.free)[:0]
+			s.turn()
 		}
 	}
 	return nil
 }
 
+// turn goes on with another buffer.
+func (s *idSpool) turn() {
+	s.buffer = <-s.bufs.free
+	s.open = s.bufs.bytes(s.buffer)[:0]
+}
+
 func (s *idSpool) send() error {
-	mem := s.open[:cap(s.open)]
-	off, err := s.file.Append(mem[:pages(int64(len(s.open)))], func() { s.bufs.put(mem) })
+	buffer := s.buffer
+	off, err := s.file.Append(s.open[:pages(int64(len(s.open)))], func() { s.bufs.free <- buffer })
 	s.extents = append(s.extents, spoolExtent{off, len(s.open) / s.width})
 	return err
 }
@@ -110,14 +117,14 @@ func writeSpooled(ctx context.Context, s *idSpool, w *layout.Writer, t *ticker) 
 		return err
 	}
 	defer mem.free()
-	pieces, left, done := newBuffers(mem, spoolPiece).free, s.extents, int64(0)
+	bufs, left, done := newBuffers(mem, spoolPiece), s.extents, int64(0)
 	return inorder.Run(ctx, workers, inorder.Stages[idItem]{
 		Fill: func(i *idItem) error {
 			if len(left) == 0 {
 				return io.EOF
 			}
 			if i.mem == nil {
-				i.mem = <-pieces
+				i.mem = bufs.bytes(<-bufs.free)
 			}
 			e := left[0]
 			left, i.n = left[1:], e.n

@@ -39,12 +39,12 @@ func newSorter(c Config, x *external, sz sizes, touched bitmap) (*sorter, error)
 	if s.mem, err = newRegion(int64(cap(s.units)+cap(s.scratch)) * sz.unit); err != nil {
 		return nil, err
 	}
-	pieces := newBuffers(s.mem, sz.unit).free
+	pieces := newBuffers(s.mem, sz.unit)
 	for range cap(s.units) {
-		s.units <- <-pieces
+		s.units <- pieces.bytes(<-pieces.free)
 	}
 	for range cap(s.scratch) {
-		s.scratch <- <-pieces
+		s.scratch <- pieces.bytes(<-pieces.free)
 	}
 	return s, nil
 }
@@ -138,18 +138,16 @@ func (s *sorter) sort(ctx context.Context, u *unit) error {
 func sortUnit[T word](ctx context.Context, s *sorter, u *unit) error {
 	edges := view[T](u.mem)[:u.n]
 	lists, nbrs := spans(edges)
-	touch(s.touched, edges)
 	scratch := <-s.scratch
-	moved, err := radixSort(ctx, edges, view[T](scratch)[:u.n], digitsOf(nbrs, lists), 1, func(string, int64, int64) {})
-	if moved {
-		u.mem, scratch = scratch, u.mem
-	}
+	radix := &sorting[T]{ctx: ctx, nbrs: nbrs}
+	err := radix.run(edges, view[T](scratch)[:u.n], lists, 1)
 	s.scratch <- scratch
 	if err != nil {
 		return err
 	}
-	edges, u.twins = dropTwins(view[T](u.mem)[:u.n], s.c.Dedup)
+	edges, u.twins = dropTwins(edges, s.c.Dedup)
 	u.n = len(edges)
+	touch(s.touched, edges)
 	return nil
 }
 
@@ -163,13 +161,15 @@ func spans[T word](edges []edge[T]) (lists, nbrs span) {
 	return span{uint64(least.list), uint64(most.list)}, span{uint64(least.nbr), uint64(most.nbr)}
 }
 
-// touch marks the ends of edges; several units at once may do that.
+// touch marks the ends of sorted edges; several units at once may do that.
 func touch[T word](m bitmap, edges []edge[T]) {
 	if m == nil {
 		return
 	}
-	for _, e := range edges {
-		m.mark(uint64(e.list))
+	for i, e := range edges {
+		if i == 0 || e.list != edges[i-1].list {
+			m.mark(uint64(e.list))
+		}
 		m.mark(uint64(e.nbr))
 	}
 }
