@@ -14,8 +14,10 @@ import (
 // that who wants one has it at once; than a lane's part of what is left, so that
 // the last ones are spread over the lanes; than its stream's part of the most that
 // is allowed, so that nobody waits long for a turn; and than have room in the
-// share when every lane makes such a group and one more waits. A lane waits until
-// the whole group has room rather than make a part of it.
+// share when so many lanes as shall be busy make such groups and a batch more
+// waits for each: all lanes where most blocks are cached, so that computing is
+// what takes time, else one, since together its batches read less than those of
+// two. A lane waits until the whole group has room rather than make a part of it.
 //
 // Memory: flight counts the bytes of batches that are being made or wait for
 // their consumer, spare those that consumers gave back. Together with the lanes'
@@ -26,6 +28,7 @@ import (
 // sleep, cannot starve the others.
 type scheduler struct {
 	lanes int64
+	busy  int64 // lanes that shall find room
 	most  int64 // jobs in a group
 	share int64
 	wake  func() // makes lanes in a read look at their context
@@ -87,7 +90,7 @@ type job struct {
 }
 
 func newScheduler(lanes, most, share int64, wake func()) *scheduler {
-	s := &scheduler{lanes: lanes, most: most, share: share, wake: wake}
+	s := &scheduler{lanes: lanes, busy: lanes, most: most, share: share, wake: wake}
 	s.jobs.L = &s.mu
 	return s
 }
@@ -157,7 +160,7 @@ func (s *scheduler) ahead(n int64) int64 { return (s.lanes+1)*n + 1 }
 func (s *scheduler) group(st *stream) int64 {
 	live := int64(len(s.live))
 	n := min(upward(s.most, live), upward(st.end-st.next, s.lanes), st.taken)
-	for n > 1 && live*(s.lanes+1)*n*st.estimate+max(s.scratch, s.lanes*n*st.estimate) > s.share {
+	for n > 1 && live*s.busy*(n+1)*st.estimate+max(s.scratch, s.busy*n*st.behind()) > s.share {
 		n--
 	}
 	return max(1, n)
@@ -165,10 +168,12 @@ func (s *scheduler) group(st *stream) int64 {
 
 func upward(a, b int64) int64 { return (a + b - 1) / b }
 
-// growth is what making n batches at once adds to a lane's scratch, which is about
-// as large as they are.
+// behind is about the scratch behind one of a group's batches.
+func (st *stream) behind() int64 { return st.estimate / 3 }
+
+// growth is what making n batches at once adds to a lane's scratch.
 func (s *scheduler) growth(st *stream, n int64) int64 {
-	return max(0, n*st.estimate-max(st.estimate, s.scratch/s.lanes))
+	return max(0, (n-1)*st.behind()-s.scratch/s.lanes)
 }
 
 // fits reports whether the next n batches of st have room within the share. A

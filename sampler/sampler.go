@@ -44,6 +44,7 @@ type group struct {
 	fanout int
 	edges  int64 // of all batches
 	walks  []walk
+	known  *walk // whose nodes the table of a group holds
 }
 
 // walk is one batch of the group.
@@ -144,16 +145,35 @@ func (s *Sampler) check(seeds []base.NodeID) error {
 // begin plants the batches' seeds.
 func (s *Sampler) begin(spec Spec, draws []Draw) {
 	c := &s.scratch
-	for len(c.met) < len(draws) {
+	for len(c.met) < s.tables(len(draws)) {
 		c.met = append(c.met, table{})
 	}
 	c.copies = c.copies[:0]
 	s.group = group{spec: spec, walks: s.group.walks[:0]}
 	for i := range draws {
-		w := walk{Draw: &draws[i], met: &c.met[i]}
+		w := walk{Draw: &draws[i], met: &c.met[i%s.tables(len(draws))]}
 		w.Out.reset(len(w.Seeds), spec.EdgeIDs)
 		c.plant(&w)
 		s.group.walks = append(s.group.walks, w)
+	}
+}
+
+// tables is how many tables a group needs. The batches of one share a table, since
+// each needs it only while it is closed up: it is as large as the batch's part of
+// the group, but filled anew for each hop in a moment.
+func (s *Sampler) tables(batches int) int {
+	if s.resident != nil {
+		return batches
+	}
+	return 1
+}
+
+// recall makes the table hold the nodes of w.
+func (s *Sampler) recall(w *walk) {
+	if s.group.known != w && len(s.group.walks) > 1 {
+		w.met.reset()
+		w.met.refill(w.Out.NID)
+		s.group.known = w
 	}
 }
 

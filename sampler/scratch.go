@@ -9,7 +9,7 @@ import (
 
 // scratch is what a Sampler keeps from batch to batch: memory, no meaning.
 type scratch struct {
-	met    []table  // of each batch of a group
+	met    []table  // see Sampler.tables
 	copies []uint32 // of each seed: earlier copies of the same node in its batch
 	times  []uint32 // of each seed of one batch: copies so far, at the first
 

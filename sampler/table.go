@@ -45,8 +45,19 @@ func (t *table) room(n int, nid []int64) {
 	}
 	size := max(minSlots, 1<<bits.Len(uint(2*(t.used+n)-1)))
 	*t = table{slots: make([]uint64, size), shift: uint(64 - bits.TrailingZeros(uint(size))), stamp: 1}
-	for local, v := range nid {
-		t.meet(hash(v), v, uint32(local), nid)
+	t.refill(nid)
+}
+
+// refill meets the nodes of nid, perhaps with repeats, of which the first counts.
+func (t *table) refill(nid []int64) {
+	var hashes [chunk]uint64
+	t.room(len(nid), nil)
+	for at := 0; at < len(nid); at += chunk {
+		part := nid[at:min(at+chunk, len(nid))]
+		t.touch(part, &hashes)
+		for i, v := range part {
+			t.meet(hashes[i&(chunk-1)], v, uint32(at+i), nid)
+		}
 	}
 }
 

@@ -126,6 +126,7 @@ func (s *Sampler) closeUp(w *walk) error {
 		gather(out.EID[w.from:], c.edges, runs)
 	}
 	number(picks, runs, int64(w.lo))
+	s.recall(w)
 	out.NID = w.met.meetAll(out.Row[w.from:], out.NID)
 	return nil
 }
