@@ -129,6 +129,9 @@ func (e *Engine) openCache() (err error) {
 	}
 	e.resident.gate = make(chan struct{}, 1)
 	e.sched = newScheduler(int64(e.demand.lanes), int64(e.options.lockstep()), e.budget.Batches, e.wakeLanes)
+	if uint64(e.budget.Slots) < e.graph.Superblock.Blocks/2 {
+		e.sched.busy = 1 // reading is what takes time
+	}
 	return nil
 }
 

@@ -56,7 +56,7 @@ type Options struct {
 
 	// Lockstep is how many batches of a request a lane makes together at most,
 	// so that a block which several need is read once; 1: each by itself; 0:
-	// as many as is good, 8 now. There are fewer where the budget has no room
+	// as many as is good, 32 now. There are fewer where the budget has no room
 	// for them, and while the request is young.
 	Lockstep int
 
@@ -134,7 +134,7 @@ func (o Options) checkNames() error {
 }
 
 // defaultLockstep: what more brings, see docs/DECISIONS.md.
-const defaultLockstep = 8
+const defaultLockstep = 32
 
 func (o Options) lockstep() int {
 	if o.Lockstep == 0 {

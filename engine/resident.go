@@ -92,6 +92,7 @@ func (e *Engine) loadResident(ctx context.Context) error {
 	}
 	r.free = free
 	r.full.Store(full)
+	e.sched.oneByOne()
 	return nil
 }
 

@@ -166,6 +166,13 @@ func (s *scheduler) group(st *stream) int64 {
 	return max(1, n)
 }
 
+// oneByOne ends the making of groups: there are no blocks to share any more.
+func (s *scheduler) oneByOne() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.most = 1
+}
+
 func upward(a, b int64) int64 { return (a + b - 1) / b }
 
 // behind is about the scratch behind one of a group's batches.

@@ -237,8 +237,8 @@ func TestGroupSizes(t *testing.T) {
 		{"spread over the lanes", 2, 8, 1 << 20, 0, 10, 0, []int{1, 1, 2, 3, 2, 1}},
 		{"two wanted, two lanes", 2, 8, 1 << 20, 0, 2, 0, []int{1, 1}},
 		{"turns", 1, 8, 1 << 20, 0, 16, 3, []int{1, 1, 2, 2, 2, 2, 2, 2, 2}},
-		{"room", 1, 8, 90, 0, 16, 0, []int{1, 1, 2, 3, 3, 3, 3}},
-		{"room beside scratch", 1, 8, 90, 50, 12, 0, []int{1, 1, 2, 2, 2, 2, 2}},
+		{"room", 1, 8, 50, 0, 16, 0, []int{1, 1, 2, 3, 3, 3, 3}},
+		{"room beside scratch", 1, 8, 90, 60, 12, 0, []int{1, 1, 2, 2, 2, 2, 2}},
 		{"no room", 2, 8, 30, 0, 4, 0, []int{1, 1, 1, 1}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -290,7 +290,7 @@ func TestGroupsAreCharged(t *testing.T) {
 	st.taken, st.next, st.measured = 4, 4, true
 	jobs := s.take(nil, nil)
 	require.Len(t, jobs, 4)
-	require.Equal(t, int64(4*80+3*80), s.flight)
+	require.Equal(t, int64(4*(80+3*26/4)), s.flight)
 	for k, j := range jobs {
 		grown := int64(0)
 		if k == 0 {

@@ -24,7 +24,7 @@ func (e *engineFlags) bind(f *pflag.FlagSet) {
 	f.StringVar(&e.opt.Features, "features", "", "feature rows, a .npy of shape (N, D), in place of those given to build")
 	f.StringVar(&e.dtype, "dtype", "", dtypeHelp)
 	f.IntVar(&e.opt.Lanes, "lanes", 0, "batches made at once, each on a thread with a ring of its own (default one per CPU)")
-	f.IntVar(&e.opt.Lockstep, "lockstep", 0, "batches of a request that each lane makes together at most, to read a block once for all; 1 makes each by itself (default 8)")
+	f.IntVar(&e.opt.Lockstep, "lockstep", 0, "batches of a request that each lane makes together at most, to read a block once for all; 1 makes each by itself (default 32)")
 	f.IntVar(&e.opt.Depth, "depth", 0, "reads in flight of each lane (default 128)")
 	f.IntVar(&e.opt.MergeAdjacent, "merge", 0, "most consecutive missing blocks that become one read; 1 reads block by block")
 	f.StringVar(&e.opt.Backend, "io", "auto", "how to read: auto, uring or pread")

@@ -93,8 +93,8 @@ func limitHeap(i engine.Info) { limitHeapBeside(i, 0) }
 
 // limitHeapBeside allows what the command itself holds beside the engine.
 func limitHeapBeside(i engine.Info, more int64) {
-	const least = 32 << 20 // below this the collector would never rest
-	debug.SetMemoryLimit(max(i.Budget.Memory-i.Budget.Mapped, least) + more)
+	const garbage = 32 << 20 // without room for it the collector would never rest; it is not in the budget
+	debug.SetMemoryLimit(i.Budget.Memory - i.Budget.Mapped + garbage + more)
 }
 
 // printer prints a report as text, or as JSON under --json.
