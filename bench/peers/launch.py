@@ -63,7 +63,7 @@ def run(command: Command, place: cgroup.Place | None) -> Ran:
         try:
             with _signals_held() as mask:
                 pid = _start(command, out, err, join, mask)
-            status, rss, timed_out = _wait(pid, begun + command.timeout_s)
+            status, rss, timed_out = _wait(pid, begun + command.timeout_s, group)
         except BaseException as error:
             if pid:
                 _kill(pid)
@@ -121,17 +121,19 @@ def _start(command: Command, out: IO[str], err: IO[str], join: Callable[[], None
     return process.pid
 
 
-def _wait(pid: int, deadline: float) -> tuple[int, int, bool]:
+def _wait(pid: int, deadline: float, group: cgroup.Group | None) -> tuple[int, int, bool]:
     """Exit status, peak of resident memory in bytes, and whether it was killed at the deadline.
 
-    The peak is looked up while it runs: what wait4 tells includes the driver's own, whose fork it once was.
+    The peak is that of each process of the group, added up. It is looked up while they run: what wait4 tells includes
+    the driver's own, whose fork each once was.
     """
-    timed_out, peak = False, 0
+    timed_out, peaks = False, {pid: 0}
     while True:
-        peak = _rss_peak(pid) or peak
+        for one in {pid, *(group.pids() if group else ())}:
+            peaks[one] = _rss_peak(one) or peaks.get(one, 0)
         done, status = os.waitpid(pid, os.WNOHANG)
         if done:
-            return os.waitstatus_to_exitcode(status), peak, timed_out
+            return os.waitstatus_to_exitcode(status), sum(peaks.values()), timed_out
         if time.monotonic() > deadline:
             timed_out = True
             _kill(pid)
@@ -140,9 +142,10 @@ def _wait(pid: int, deadline: float) -> tuple[int, int, bool]:
 
 def _rss_peak(pid: int) -> int:
     """Bytes; 0 when it has ended."""
-    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmHWM:"):
-            return int(line.split()[1]) << 10
+    with contextlib.suppress(OSError):
+        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) << 10
     return 0
 
 

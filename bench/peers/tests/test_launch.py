@@ -29,6 +29,18 @@ def test_peak_memory_is_the_programs_own() -> None:
     assert 100_000 < ran.rss_bytes < 10_000_000
 
 
+def test_peak_memory_of_a_group_counts_everybody() -> None:
+    class Group(cgroup.Group):
+        def __init__(self) -> None: ...
+
+        def pids(self) -> list[int]:
+            return [os.getpid()]  # a second process, which is not small
+
+    pid = os.spawnlp(os.P_NOWAIT, "sleep", "sleep", "0.2")
+    _, peak, _ = launch._wait(pid, time.monotonic() + 10, Group())
+    assert peak > launch._rss_peak(os.getpid())
+
+
 def test_program_that_is_not_there() -> None:
     ran = launch.run(Command(["/nowhere/x"], 1 << 30, 1, 1, {}), None)
     assert (ran.status, ran.why()) == (127, "[Errno 2] No such file or directory: '/nowhere/x'")
