@@ -54,7 +54,14 @@ func expand(inputs []string) (names []string, err error) {
 				return nil, Fault(in, "no file matches this pattern; look at it with ls")
 			}
 		}
-		names = append(names, found...)
+		for _, name := range found {
+			if st, err := os.Stat(name); err == nil && st.IsDir() && name != stdin {
+				if name, err = inFolder(name); err != nil {
+					return nil, err
+				}
+			}
+			names = append(names, name)
+		}
 	}
 	seen := map[string]bool{}
 	for _, name := range names {

@@ -19,6 +19,10 @@ const (
 	FormatAuto Format = "" // by content, then by name
 	FormatText Format = "text"
 	FormatNPY  Format = "npy"
+
+	FormatNPZ     Format = "npz"
+	FormatArrow   Format = "arrow"
+	FormatParquet Format = "parquet"
 )
 
 // format is what is known of one Format. A new one is a row of formats and a
@@ -61,6 +65,18 @@ var formats = []*format{
 		name: FormatNPY, open: openArray, suffixes: []string{".npy"}, magic: []string{"\x93NUMPY"},
 		help: "an integer array of shape (2, E) or (E, 2), as numpy.save writes it",
 	},
+	{
+		name: FormatNPZ, open: openNPZ, suffixes: []string{".npz"}, magic: []string{"PK\x03\x04"},
+		help: "an .npz with edge_index (PyTorch Geometric, OGB), SciPy's coo, csr or csc, or indptr and indices (GraphBolt, DGL)",
+	},
+	{
+		name: FormatArrow, open: openArrow, suffixes: []string{".arrow", ".arrows", ".feather", ".ipc"}, magic: []string{arrowFile, arrowStream},
+		help: "integer columns of an Arrow IPC stream or file (Feather)",
+	},
+	{
+		name: FormatParquet, open: openParquet, suffixes: []string{".parquet", ".pq"}, magic: []string{"PAR1"},
+		help: "integer columns of a Parquet file",
+	},
 }
 
 // FormatInfo is what Formats tells of a format.
@@ -95,9 +111,7 @@ func formatNames() string {
 
 // foreign are formats that are known by their first bytes and not read.
 var foreign = []struct{ magic, what string }{
-	{"PK\x03\x04", "a zip archive (.npz?); save its array alone with numpy.save"},
-	{"PAR1", "a Parquet file; write its two columns as text, or as .npy with numpy.save"},
-	{"ARROW1", "an Arrow file; write its two columns as text, or as .npy with numpy.save"},
+	{"FEA1", "a Feather file of version 1; write it again with pyarrow.feather.write_feather"},
 	{"BZh", "compressed with bzip2; decompress it first, or pipe bzcat into standard input"},
 	{"\xfd7zXZ", "compressed with xz; decompress it first, or pipe xzcat into standard input"},
 	{"\x04\x22\x4d\x18", "compressed with lz4; decompress it first, or pipe lz4cat into standard input"},

@@ -29,6 +29,11 @@ func openPart(c *Config, name string) (*part, error) {
 		return nil, err
 	}
 	p.size, p.extent = p.file.size, p.dec.extent()
+	if beside, err := declaredBeside(name); err != nil {
+		return nil, errors.Join(err, p.close())
+	} else if beside > 0 {
+		p.nodes = beside
+	}
 	if p.nodes > c.Nodes && c.Nodes > 0 {
 		err := Fault(name, "it declares %d nodes, but the number of nodes was given as %d; leave that out", p.nodes, c.Nodes)
 		return nil, errors.Join(err, p.close())
