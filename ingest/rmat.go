@@ -28,8 +28,8 @@ type RMATConfig struct {
 	EdgeFactor int64 // EdgeFactor · 2^Scale edges
 	Seed       uint64
 
-	Out    string    // "-": text to Stdout
-	Format Format    // FormatAuto: by Out's suffix
+	Out    string    // "-": Stdout
+	Format Format    // FormatAuto: by Out's suffix; FormatNPY for "-", of shape (E, 2), else (2, E)
 	DType  string    // of a .npy: int32, uint32, int64, uint64; "": int32 where ids fit, else int64
 	Stdout io.Writer // only for Out "-"
 
@@ -51,7 +51,7 @@ func RMAT(ctx context.Context, c RMATConfig) (*RMATResult, error) {
 	g := &rmat{c: c, edges: c.EdgeFactor << c.Scale, graph: newKronecker(c.Scale, c.Seed)}
 	start := time.Now()
 	if c.Out == "-" {
-		err = g.writeText(ctx, c.Stdout)
+		err = g.writeStream(ctx)
 	} else {
 		err = g.writeFile(ctx)
 	}
@@ -87,9 +87,9 @@ func (c RMATConfig) withDefaults() (RMATConfig, error) {
 func (c RMATConfig) withFormat() (RMATConfig, error) {
 	if c.Format == FormatAuto {
 		switch suffix := strings.ToLower(filepath.Ext(c.Out)); {
-		case c.Out == "-" || suffix == ".txt" || suffix == ".tsv" || suffix == ".el" || suffix == ".edges":
+		case suffix == ".txt" || suffix == ".tsv" || suffix == ".el" || suffix == ".edges":
 			c.Format = FormatText
-		case suffix == ".npy":
+		case suffix == ".npy" || c.Out == "-":
 			c.Format = FormatNPY
 		default:
 			return c, option("the format cannot be told from the suffix %q; give the file the suffix .npy or .txt", suffix)
@@ -102,8 +102,6 @@ func (c RMATConfig) withFormat() (RMATConfig, error) {
 		return c, nil
 	case c.Format != FormatNPY:
 		return c, option("format %q is not known; use text or npy", c.Format)
-	case c.Out == "-":
-		return c, option("a .npy is written in two places at once, which a pipe cannot take; write it to a file")
 	}
 	return c.withDType()
 }
@@ -139,7 +137,7 @@ type rmat struct {
 // rmatItem is a run of edges and their bytes.
 type rmatItem struct {
 	first, n int64
-	text     []byte
+	text     []byte // or rows
 	src, dst []byte
 }
 
@@ -179,6 +177,47 @@ func (g *rmat) finished(r *rmatItem) {
 	g.c.Progress("generate", g.done, g.edges)
 }
 
+func (g *rmat) writeStream(ctx context.Context) error {
+	if g.c.Format == FormatText {
+		return g.writeText(ctx, g.c.Stdout)
+	}
+	return g.writeRows(ctx, g.c.Stdout)
+}
+
+// writeRows writes an (E, 2) array, which a pipe takes: an edge's two ids
+// follow one another.
+func (g *rmat) writeRows(ctx context.Context, w io.Writer) error {
+	header := npy.AppendHeader(nil, g.c.DType, []int64{g.edges, 2})
+	h, err := npy.ParseHeader(header)
+	if err != nil {
+		return err
+	}
+	n, err := w.Write(header)
+	if g.bytes = int64(n); err != nil {
+		return err
+	}
+	return inorder.Run(ctx, g.c.Workers, inorder.Stages[rmatItem]{
+		Fill: g.fill,
+		Work: func(r *rmatItem) error {
+			r.text = r.text[:0]
+			for i := range r.n {
+				src, dst := g.graph.edge(uint64(r.first + i))
+				r.text = appendID(appendID(r.text, src, h.Size), dst, h.Size)
+			}
+			return nil
+		},
+		Drain: func(r *rmatItem) error { return g.send(r, w) },
+	})
+}
+
+// send writes what was made of a run.
+func (g *rmat) send(r *rmatItem, w io.Writer) error {
+	n, err := w.Write(r.text)
+	g.bytes += int64(n)
+	g.finished(r)
+	return err
+}
+
 func (g *rmat) writeText(ctx context.Context, w io.Writer) error {
 	return inorder.Run(ctx, g.c.Workers, inorder.Stages[rmatItem]{
 		Fill: g.fill,
@@ -191,12 +230,7 @@ func (g *rmat) writeText(ctx context.Context, w io.Writer) error {
 			}
 			return nil
 		},
-		Drain: func(r *rmatItem) error {
-			n, err := w.Write(r.text)
-			g.bytes += int64(n)
-			g.finished(r)
-			return err
-		},
+		Drain: func(r *rmatItem) error { return g.send(r, w) },
 	})
 }
 
