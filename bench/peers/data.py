@@ -14,7 +14,7 @@ EDGE_FACTOR = 16
 FEATURES = 128  # float32: rows of 512 bytes
 ROWS_AT_ONCE = 1 << 16
 EDGES_AT_ONCE = 1 << 22
-TEXT_EDGES = 1 << 22  # as much as is written as text
+TEXT_EDGES = 1 << 21  # as much as is written as text
 
 Progress = Callable[[str], None]
 
