@@ -1,6 +1,8 @@
 package layout
 
 import (
+	"encoding/binary"
+
 	"github.com/zeebo/xxh3"
 
 	"github.com/aether-ooc/aether-ooc/internal/base"
@@ -27,6 +29,22 @@ func (h *wordHash) put(x uint64) {
 		h.buf = h.buf[:0]
 	}
 	h.buf = le64(h.buf, x)
+}
+
+// putWords puts many words at once.
+func putWords[W ~uint64](h *wordHash, xs []W) {
+	for len(xs) > 0 {
+		if len(h.buf) == cap(h.buf) {
+			h.h.Write(h.buf)
+			h.buf = h.buf[:0]
+		}
+		n := min(len(xs), (cap(h.buf)-len(h.buf))/8)
+		b := h.buf[len(h.buf):][:8*n]
+		for i, x := range xs[:n] {
+			binary.LittleEndian.PutUint64(b[8*i:], uint64(x))
+		}
+		h.buf, xs = h.buf[:len(h.buf)+8*n], xs[n:]
+	}
 }
 
 func (h *wordHash) sum() base.Fingerprint {
@@ -62,9 +80,7 @@ func (f *Fingerprinter) List(v base.NodeID, neighbours []base.NodeID) {
 		f.node = v
 		f.h.put(uint64(v))
 	}
-	for _, n := range neighbours {
-		f.h.put(uint64(n))
-	}
+	putWords(&f.h, neighbours)
 	f.degree += uint64(len(neighbours))
 }
 

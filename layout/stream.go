@@ -86,6 +86,27 @@ func (v *values) put(x uint64) (err error) {
 	return nil
 }
 
+// putValues puts many values at once.
+func putValues[W ~uint64](v *values, xs []W) error {
+	for w := int(v.sec.Width); len(xs) > 0; {
+		n := min(len(xs)-1, (binfmt.PayloadSize-v.at)/w)
+		for i, x := range xs[:n] {
+			if b := v.block[v.at+i*w:]; w == 4 {
+				binary.LittleEndian.PutUint32(b, uint32(x))
+			} else {
+				putValue(b, w, uint64(x))
+			}
+		}
+		v.at += n * w
+		v.sec.Values += uint64(n)
+		if err := v.put(uint64(xs[n])); err != nil { // begins a block if need be
+			return err
+		}
+		xs = xs[n+1:]
+	}
+	return nil
+}
+
 func (v *values) putBytes(b []byte) error {
 	for _, x := range b {
 		if err := v.put(uint64(x)); err != nil {

@@ -192,12 +192,9 @@ func (w *Writer) EdgeIDs(ids []base.EdgeID) error {
 		if uint64(id) >= w.c.InputEdges {
 			return fmt.Errorf("layout: edge id %d of an input of %d rows", id, w.c.InputEdges)
 		}
-		w.content.EdgeID(id)
-		if err := w.idValues.put(uint64(id)); err != nil {
-			return err
-		}
 	}
-	return nil
+	putWords(&w.content.ids, ids)
+	return putValues(w.idValues, ids)
 }
 
 // Finish writes index, attachments, table and superblock.
