@@ -76,7 +76,12 @@ func (p *part) each(ctx context.Context, fn func(*Batch) error) error {
 			return err
 		}
 	}
-	err := p.dec.each(ctx, fn)
+	err := p.dec.each(ctx, func(b *Batch) error {
+		if p.nodes > 0 && len(b.Src) > 0 && uint64(b.Max) >= uint64(p.nodes) {
+			return Fault(p.name, "it names node %d, but declares %d nodes; correct one of them", b.Max, p.nodes)
+		}
+		return fn(b)
+	})
 	return errors.Join(err, p.close())
 }
 
