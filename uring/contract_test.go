@@ -681,7 +681,7 @@ func TestConfig(t *testing.T) {
 		config Config
 		want   string
 	}{
-		{Config{Backend: "magic"}, "auto, "+strings.Join(Backends(), ", ")},
+		{Config{Backend: "magic"}, "auto, " + strings.Join(Backends(), ", ")},
 		{Config{Depth: -1}, "depth -1"},
 		{Config{Depth: maxDepth + 1}, "depth"},
 	} {

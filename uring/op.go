@@ -30,7 +30,7 @@ type op struct {
 	single []byte       // the same, if it is only one
 	direct bool         // the file was direct when this attempt began
 	tries  int          // attempts without progress
-	start  time.Time    // only kept for Config.OnRead
+	sent   time.Time    // the first attempt; only kept for Config.OnRead
 }
 
 // off is where in the file the driver reads.

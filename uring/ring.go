@@ -5,6 +5,7 @@ package uring
 import (
 	"errors"
 	"os"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -34,9 +35,21 @@ type driver interface {
 	close() error
 }
 
-// maxBatch bounds how many completions a sleep waits for, so that a Wake, which
-// cannot cut such a sleep short, is not late by more than some 100 µs.
-const maxBatch = 32
+const (
+	// leastBatch leaves a lone read to the Wait that follows: sending it and
+	// sleeping is then one system call.
+	leastBatch = 2
+	// maxBatch bounds how many completions a sleep waits for, so that a Wake,
+	// which cannot cut such a sleep short, is not late by more than some 100 µs.
+	maxBatch = 32
+)
+
+// turn is how long an owner reads before it gives way to other goroutines, half
+// of what Go's scheduler allows. One that takes longer, and is in a system call
+// whenever the scheduler looks, would have its processor taken from it in each
+// of them, by a thread that then looks every 20 µs: a sixth of the CPU time of
+// reading at depth 1.
+const turn = 5 * time.Millisecond
 
 // ring is the part of a Ring that all backends share.
 type ring struct {
@@ -50,13 +63,14 @@ type ring struct {
 	backlog  []*Group // with reads that have not been begun, oldest first
 	ready    []*Group // done, oldest first
 	inFlight int
-	unsent   int   // pushed since the last flush
+	unsent   []int // ops pushed since the last flush
 	broken   error // what every call answers from now on
 
 	waiting atomic.Bool // the owner sleeps, or is about to
 	woken   atomic.Bool // a Wake that no Wait has answered
 
-	thread int // the owner's, for invariants
+	yielded time.Time // when the owner last gave way to other goroutines
+	thread  int       // the owner's, for invariants
 
 	stats     Stats
 	publishMu sync.Mutex
@@ -65,11 +79,13 @@ type ring struct {
 
 func newRing(c Config, depth int, open func(Config, []op) (driver, error)) (Ring, error) {
 	r := &ring{
-		ops:    make([]op, depth),
-		free:   make([]int, depth),
-		batch:  max(1, min(depth/4, maxBatch)),
-		onRead: c.OnRead,
-		thread: unix.Gettid(),
+		ops:     make([]op, depth),
+		free:    make([]int, depth),
+		unsent:  make([]int, 0, depth),
+		batch:   max(leastBatch, min(depth/16, maxBatch)),
+		onRead:  c.OnRead,
+		yielded: time.Now(),
+		thread:  unix.Gettid(),
 	}
 	for i := range r.free {
 		r.free[i] = depth - 1 - i
@@ -112,7 +128,9 @@ func (r *ring) Queue(g *Group) error {
 	r.active = append(r.active, g)
 	r.backlog = append(r.backlog, g)
 	r.refill()
-	r.sendBatch()
+	if len(r.unsent) >= r.batch {
+		_ = r.flush(0) // what breaks the ring, the next call says
+	}
 	return nil
 }
 
@@ -145,31 +163,34 @@ func (r *ring) begin(g *Group, read *Read) {
 	i := r.free[len(r.free)-1]
 	r.free = r.free[:len(r.free)-1]
 	r.ops[i].begin(g, read)
-	if r.onRead != nil {
-		r.ops[i].start = time.Now()
-	}
 	r.attempt(i)
 }
 
 func (r *ring) attempt(i int) {
 	r.ops[i].prepare()
 	r.drv.push(i)
-	r.unsent++
+	r.unsent = append(r.unsent, i)
 	r.stats.Attempts++
 }
 
-// reap takes in what has completed.
+// reap takes in what has completed. It looks at the clock once for all, as
+// flush does: for each read by itself, that would cost more than the histogram
+// that its time goes to.
 func (r *ring) reap() {
-	for {
-		i, res, ok := r.drv.next()
-		if !ok {
-			return
-		}
-		r.completed(i, res)
+	i, res, ok := r.drv.next()
+	if !ok {
+		return
+	}
+	var now time.Time
+	if r.onRead != nil {
+		now = time.Now()
+	}
+	for ; ok; i, res, ok = r.drv.next() {
+		r.completed(i, res, now)
 	}
 }
 
-func (r *ring) completed(i, res int) {
+func (r *ring) completed(i, res int, now time.Time) {
 	o := &r.ops[i]
 	r.stats.atDepth(r.out())
 	if o.settle(res) {
@@ -178,7 +199,7 @@ func (r *ring) completed(i, res int) {
 	}
 	g, read := o.group, o.read
 	if r.onRead != nil {
-		r.onRead(time.Since(o.start))
+		r.onRead(now.Sub(o.sent))
 	}
 	_ = read.File.release() // only the opener's Close can report this
 	o.group, o.read, o.single = nil, nil, nil
@@ -215,20 +236,33 @@ func (r *ring) take() *Group {
 }
 
 // sendBatch sends what was pushed if it is a good batch, or at least as much as
-// the device has left to do. So a lone read goes at once, and many single ones
-// take few system calls.
+// the device has left to do, before the caller gets a group to work on.
 func (r *ring) sendBatch() {
-	if r.unsent > 0 && (r.unsent >= r.batch || 2*r.unsent >= r.out()) {
+	if n := len(r.unsent); n > 0 && (n >= r.batch || 2*n >= r.out()) {
 		_ = r.flush(0) // what breaks the ring, the next call says
 	}
 }
 
 func (r *ring) flush(wait int) error {
-	r.unsent = 0
+	r.stamp()
+	r.unsent = r.unsent[:0]
 	if err := r.drv.flush(wait); err != nil {
 		r.broken = err
 	}
 	return r.broken
+}
+
+// stamp notes when the reads that are about to be sent were sent first.
+func (r *ring) stamp() {
+	if r.onRead == nil || len(r.unsent) == 0 {
+		return
+	}
+	now := time.Now()
+	for _, i := range r.unsent {
+		if o := &r.ops[i]; o.sent.IsZero() {
+			o.sent = now
+		}
+	}
 }
 
 // advance takes in completions, and begins further reads.
@@ -284,7 +318,22 @@ func (r *ring) sleep() (woken bool, err error) {
 	if r.woken.Load() {
 		return true, nil
 	}
+	if err := r.giveWay(); err != nil {
+		return false, err
+	}
 	return false, r.flush(r.enough())
+}
+
+// giveWay lets other goroutines run when it is time, while the device has all
+// reads to go on with.
+func (r *ring) giveWay() error {
+	if time.Since(r.yielded) < turn {
+		return nil
+	}
+	err := r.flush(0)
+	runtime.Gosched()
+	r.yielded = time.Now()
+	return err
 }
 
 // answerWake prefers a group that is done: the Wake then ends the next Wait.
