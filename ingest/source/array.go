@@ -38,6 +38,9 @@ type arrayItem struct {
 }
 
 func openArray(c *Config, f *file) (decoder, error) {
+	if c.Columns != nil {
+		return nil, Fault(f.name, "an array has no columns to choose from; leave them out")
+	}
 	s := &array{file: f, ids: c.ids(), workers: c.Workers}
 	r := io.Reader(f.r)
 	if f.at != nil {
@@ -230,7 +233,7 @@ func (s *array) badRow(row int64, column int, id base.NodeID) error {
 
 // noID complains of a value that cannot be an id in any graph.
 func (s *array) noID(row int64, column int, value string) error {
-	return s.bad(row, column, value, ids{0, MaxNodeID}.reason(value))
+	return s.bad(row, column, value, anyID.reason(value))
 }
 
 func (s *array) bad(row int64, column int, value, reason string) error {

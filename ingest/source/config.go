@@ -30,6 +30,9 @@ func (c *Config) check() error {
 	if c.Nodes < 0 {
 		return option("number of nodes %d is negative; leave it out to count them", c.Nodes)
 	}
+	if err := c.checkColumns(); err != nil {
+		return err
+	}
 	c.Workers = max(1, c.Workers)
 	if c.Stdin == nil {
 		c.Stdin = os.Stdin

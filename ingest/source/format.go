@@ -16,10 +16,11 @@ type Format string
 
 // The formats. Each may be compressed with gzip, bgzip or zstd.
 const (
-	FormatAuto Format = "" // by content, then by name
-	FormatText Format = "text"
-	FormatNPY  Format = "npy"
-
+	FormatAuto    Format = "" // by content, then by name
+	FormatText    Format = "text"
+	FormatMTX     Format = "mtx"
+	FormatMETIS   Format = "metis"
+	FormatNPY     Format = "npy"
 	FormatNPZ     Format = "npz"
 	FormatArrow   Format = "arrow"
 	FormatParquet Format = "parquet"
@@ -60,6 +61,14 @@ var formats = []*format{
 		name: FormatText, open: openText,
 		suffixes: []string{".txt", ".tsv", ".csv", ".edges", ".edgelist", ".el", ".snap"},
 		help:     "lines of \"source target\", parted by blanks, tabs, commas or semicolons; # and % start comments (SNAP, CSV, TSV)",
+	},
+	{
+		name: FormatMTX, open: openMatrixMarket, suffixes: []string{".mtx"}, magic: []string{"%%MatrixMarket", "%%matrixmarket"},
+		help: "Matrix Market, in coordinate form: entry (i, j) is the edge i → j; of a symmetric matrix also j → i",
+	},
+	{
+		name: FormatMETIS, open: openMETIS, suffixes: []string{".graph", ".metis"},
+		help: "adjacency lists of METIS: a line per node with its neighbours, counted from 1; every edge stands in both lists, else use --undirected",
 	},
 	{
 		name: FormatNPY, open: openArray, suffixes: []string{".npy"}, magic: []string{"\x93NUMPY"},
@@ -117,7 +126,6 @@ var foreign = []struct{ magic, what string }{
 	{"\x04\x22\x4d\x18", "compressed with lz4; decompress it first, or pipe lz4cat into standard input"},
 	{"\xff\xfe", "text in UTF-16; convert it with iconv -f UTF-16 -t UTF-8"},
 	{"\xfe\xff", "text in UTF-16; convert it with iconv -f UTF-16 -t UTF-8"},
-	{"%%MatrixMarket", "a Matrix Market file, whose ids start at 1 after a line of sizes; write it as .npy of 0-based ids"},
 }
 
 // tell decides how an input is to be read: what its first bytes prove comes
@@ -167,13 +175,14 @@ func suffixOf(name string) string {
 // looksLikeEdges tells whether the first line is a comment or two numbers.
 func looksLikeEdges(head []byte) bool {
 	head = bytes.TrimPrefix(head, []byte(bom))
-	if len(head) > 0 && (head[0] == '#' || head[0] == '%') {
+	if len(head) > 0 && isComment(head[0]) {
 		return utf8.Valid(head[:min(len(head), 64)])
 	}
 	end := bytes.IndexAny(head, "\r\n")
 	if end < 0 {
 		end = len(head)
 	}
+	p := rowParser{ids: anyID, sep: separator(head[:end]), want: want{src: 1, dst: 2}}
 	var b Batch
-	return parseLines(head[:end], &b, ids{0, MaxNodeID}) == nil && len(b.Src) == 1
+	return p.parse(head[:end], &b) == nil && len(b.Src) == 1
 }

@@ -3,6 +3,7 @@
 package source
 
 import (
+	"bufio"
 	"bytes"
 	"compress/gzip"
 	"context"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -151,4 +153,11 @@ func descriptors(t testing.TB) int {
 	open, err := os.ReadDir("/proc/self/fd")
 	require.NoError(t, err)
 	return len(open)
+}
+
+// streamOf is an opened input that can only be read from the front.
+func streamOf(name, content string) *file {
+	r := bufio.NewReaderSize(strings.NewReader(content), sniffBytes)
+	head, _ := r.Peek(sniffBytes)
+	return &file{name: name, size: -1, head: head, r: r, read: new(atomic.Int64)}
 }

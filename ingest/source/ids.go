@@ -13,34 +13,40 @@ import (
 	"github.com/aether-ooc/aether-ooc/internal/report"
 )
 
-// ids are the node ids that an input may name: from, which is node 0, to
-// from + limit.
-type ids struct{ from, limit base.NodeID }
-
-func (c *Config) ids() ids {
-	if c.Nodes > 0 {
-		return ids{base.NodeID(c.Base), base.NodeID(c.Nodes) - 1}
-	}
-	return ids{base.NodeID(c.Base), MaxNodeID}
+// ids are the node ids that an input may name: count of them from the first, which
+// is node 0.
+type ids struct {
+	from, count base.NodeID
+	declared    bool // the input says how many, not the caller
 }
 
-// Node turns an id of the input into a node; ok is false where there is no such
-// node. An id below from wraps, and so lies above every limit.
+// anyID allows every id.
+var anyID = ids{count: MaxNodeID + 1}
+
+func (c *Config) ids() ids {
+	r := ids{from: base.NodeID(c.Base), count: anyID.count}
+	if c.Nodes > 0 {
+		r.count = base.NodeID(c.Nodes)
+	}
+	return r
+}
+
+// node turns an id of the input into a node; ok is false where there is no such
+// node. An id below from wraps, and so lies above every count.
 func (r ids) node(id base.NodeID) (v base.NodeID, ok bool) {
 	v = id - r.from
-	return v, v <= r.limit
+	return v, v < r.count
 }
 
 // reason says why word, as it stands in the input, names no node, and what to do.
 func (r ids) reason(word string) string {
 	_, notFloat := strconv.ParseFloat(word, 64)
-	isDigit := func(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 	switch {
 	case word == "":
 		return "the column is missing or empty; every row needs a source and a target (put # before what is no edge)"
-	case isDigit(word):
+	case isDigits(word):
 		return r.outside(word)
-	case word[0] == '-' && isDigit(word[1:]):
+	case word[0] == '-' && isDigits(word[1:]):
 		return "negative; node ids are 0 … 2^63-1, remove or renumber it"
 	case strings.ContainsFunc(word, unicode.IsControl) || !utf8.ValidString(word):
 		return "binary data where a node id should be; is this a text file?"
@@ -51,6 +57,15 @@ func (r ids) reason(word string) string {
 	default:
 		return "not a number; name the columns that hold the ids (--columns), say that this line is a header (--header yes) or put # before it, or renumber named nodes 0 … N-1"
 	}
+}
+
+func isDigits[S string | []byte](word S) bool {
+	for i := range len(word) {
+		if word[i]-'0' > 9 {
+			return false
+		}
+	}
+	return len(word) > 0
 }
 
 // isMissing tells what programs write where there is no value.
@@ -66,12 +81,16 @@ func isMissing(word string) bool {
 func (r ids) outside(word string) string {
 	id, err := strconv.ParseUint(word, 10, 63)
 	switch {
+	case err == nil && base.NodeID(id) < r.from && r.declared:
+		return "ids start at 1 in this format; correct it"
 	case err == nil && base.NodeID(id) < r.from:
 		return "ids were said to start at 1 (--base 1); leave that out if they start at 0"
-	case err != nil || r.limit == MaxNodeID:
+	case err != nil || r.count == anyID.count:
 		return "too large; node ids must be below 2^63-1"
+	case r.declared:
+		return fmt.Sprintf("no such node: the file declares %d nodes; correct that number or this one", r.count)
 	}
-	return fmt.Sprintf("no such node: the number of nodes was given as %d; raise it to the largest id%s, or leave it out", r.limit+1, report.If(r.from == 0, " + 1"))
+	return fmt.Sprintf("no such node: the number of nodes was given as %d; raise it to the largest id%s, or leave it out", r.count, report.If(r.from == 0, " + 1"))
 }
 
 func shorten(word string) string {

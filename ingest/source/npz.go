@@ -222,7 +222,7 @@ func (m *intArray) read(dst []base.NodeID) error {
 		return m.d.damaged(m.name, err)
 	}
 	if bad := m.h.DecodeIDs(dst, m.raw); bad != nil {
-		return &InputError{File: m.d.name + ":" + m.name, Row: m.at + bad.At, Value: bad.Text, Reason: ids{0, MaxNodeID}.reason(bad.Text)}
+		return &InputError{File: m.d.name + ":" + m.name, Row: m.at + bad.At, Value: bad.Text, Reason: anyID.reason(bad.Text)}
 	}
 	m.at += int64(len(dst))
 	return nil

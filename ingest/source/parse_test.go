@@ -3,7 +3,9 @@
 package source
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -14,96 +16,44 @@ import (
 	"github.com/aether-ooc/aether-ooc/internal/base"
 )
 
-// anyID allows every id.
-var anyID = ids{0, MaxNodeID}
-
-func TestLinesThatAreEdges(t *testing.T) {
-	for text, want := range map[string][]pair{
-		"":                                      nil,
-		"1 2":                                   {{1, 2}},
-		"1 2\n":                                 {{1, 2}},
-		"1\t2\r\n3\t4\r\n":                      {{1, 2}, {3, 4}},
-		"1 2\r3 4\r5 6":                         {{1, 2}, {3, 4}, {5, 6}},
-		"1 2\n\r3 4\r\n\r\n\n5 6":               {{1, 2}, {3, 4}, {5, 6}},
-		"# c\n1 2\n% c\n3 4 # c\n5 6% c\n7 8#":  {{1, 2}, {3, 4}, {5, 6}, {7, 8}},
-		"  # c\n\t%\n   \n":                     nil,
-		" \t 1 \t 2 \t \n":                      {{1, 2}},
-		"1,2\n1, 2\n1 ,2\n1 , 2,\n1;2;3":        {{1, 2}, {1, 2}, {1, 2}, {1, 2}, {1, 2}},
-		"1 2 0.5 x -3 \x00\xff\n3 4":            {{1, 2}, {3, 4}},
-		"007 000000000000000000000000000000008": {{7, 8}},
-		"999999999999999999 1000000000000000000\n": {{999999999999999999, 1000000000000000000}},
-		"9223372036854775806 0":                    {{1<<63 - 2, 0}},
-	} {
-		var b Batch
-		bad := parseLines([]byte(text), &b, anyID)
-		require.Nil(t, bad, "%q: %v", text, bad)
-		require.Equal(t, want, pairsOf(&b), "%q", text)
-	}
-}
-
-func TestLinesThatAreRefused(t *testing.T) {
-	for _, c := range []struct {
-		text   string
-		line   int64
-		column int
-		value  string
-		says   string
-	}{
-		{"1 2\n3\n", 2, 2, "", "missing"},
-		{"1 2\r\n\r\n3 \r\n", 3, 2, "", "missing"},
-		{"1 # 2", 1, 2, "", "missing"},
-		{"1,,2", 1, 2, "", "missing"},
-		{",1,2", 1, 1, "", "missing"},
-		{"-1 2", 1, 1, "-1", "negative"},
-		{"2 -1", 1, 2, "-1", "negative"},
-		{"+1 2", 1, 1, "+1", "plain integer"},
-		{"1.0 2", 1, 1, "1.0", "plain integer"},
-		{"1 1e3", 1, 2, "1e3", "plain integer"},
-		{"0x1p4 1", 1, 1, "0x1p4", "plain integer"},
-		{"nan 1", 1, 1, "nan", "missing value"},
-		{"9223372036854775807 1", 1, 1, "9223372036854775807", "too large"},
-		{"9223372036854775808 1", 1, 1, "9223372036854775808", "too large"},
-		{"1 18446744073709551617", 1, 2, "18446744073709551617", "too large"},
-		{"1 99999999999999999999999999999999999999999999", 1, 2, "9999999999999999999999999999999999999999…", "too large"},
-		{"src dst\n1 2", 1, 1, "src", "--header yes"},
-		{"\"1\" 2", 1, 1, "\"1\"", "not a number"},
-		{"12ab 2", 1, 1, "12ab", "not a number"},
-		{"1\u00a02", 1, 1, "1\u00a02", "not a number"},
-		{"1|2", 1, 1, "1|2", "not a number"},
-		{"1 \x00\x01\x02", 1, 2, "\x00\x01\x02", "binary"},
-		{"\x80\xff 1", 1, 1, "\x80\xff", "binary"},
-		{"1 2\n\xef\xbb\xbf3 4", 2, 1, "\xef\xbb\xbf3", "not a number"},
-	} {
-		var b Batch
-		bad := parseLines([]byte(c.text), &b, anyID)
-		require.NotNil(t, bad, "%q", c.text)
-		require.Equal(t, []any{c.line, c.column, c.value}, []any{bad.Line, bad.Column, bad.Value}, "%q", c.text)
-		require.Contains(t, bad.Reason, c.says, "%q", c.text)
-		require.ErrorIs(t, bad, ErrInput)
-	}
-}
-
 var (
 	lineEnds = regexp.MustCompile(`\r\n|\r|\n`)
 	noEdge   = regexp.MustCompile(`^[ \t]*([#%].*)?$`)
-	edgeLine = regexp.MustCompile(`(?s)^[ \t]*([0-9]+)(?:[ \t]+|[ \t]*[,;][ \t]*)([0-9]+)(?:[ \t,;#%].*)?$`)
 )
+
+// sepForms match what may stand between two columns.
+var sepForms = map[byte]string{blanks: `[ \t]+`, ',': `[ \t]*,[ \t]*`, ';': `[ \t]*;[ \t]*`, '\t': ` *\t *`}
+
+// edgeLine matches a line whose first two columns, perhaps quoted, are digits.
+func edgeLine(sep byte) *regexp.Regexp {
+	lead, form := `[ \t]*`, sepForms[sep]
+	if sep == '\t' {
+		lead = ` *`
+	}
+	tail := `(?:` + form + `.*)?`
+	if isCSV(sep) {
+		tail = `(?:` + form + `(?:"(?:[^"]|"")*"(?:[^"` + string(sep) + `#%][^` + string(sep) + `#%]*)?|[^" \t` + string(sep) + `#%][^` + string(sep) + `#%]*|))*(?:[#%].*)?`
+		return regexp.MustCompile(`(?s)^` + lead + `("?)([0-9]+)("?)` + form + `("?)([0-9]+)("?)` + lead + tail + `$`)
+	}
+	return regexp.MustCompile(`(?s)^` + lead + `("?)([0-9]+)("?)` + form + `("?)([0-9]+)("?)(?:` + lead + `[#%].*|` + lead + `|` + tail + `)$`)
+}
 
 var errNotAnEdge = errors.New("not an edge")
 
-// slowParse reads text by regular expressions.
-func slowParse(text string, limit base.NodeID) (edges []pair, line int, err error) {
+// slowParse reads text, whose columns are parted by sep, by regular expressions.
+func slowParse(text string, sep byte, count base.NodeID) (edges []pair, line int, err error) {
+	form := edgeLine(sep)
 	for i, s := range lineEnds.Split(text, -1) {
 		if noEdge.MatchString(s) {
 			continue
 		}
-		m := edgeLine.FindStringSubmatch(s)
-		if m == nil {
+		m := form.FindStringSubmatch(s)
+		if m == nil || m[1] != m[3] || m[4] != m[6] {
 			return edges, i + 1, errNotAnEdge
 		}
 		var e pair
 		for k := range e {
-			if e[k], err = strconv.ParseUint(m[k+1], 10, 63); err != nil || e[k] > uint64(limit) {
+			if e[k], err = strconv.ParseUint(m[2+3*k], 10, 63); err != nil || e[k] >= uint64(count) {
 				return edges, i + 1, errNotAnEdge
 			}
 		}
@@ -112,43 +62,168 @@ func slowParse(text string, limit base.NodeID) (edges []pair, line int, err erro
 	return edges, 0, nil
 }
 
-func FuzzParseLines(f *testing.F) {
-	for _, text := range []string{"1 2\n3 4", "# c\r1,2\r\n% x\n\n5;6 7", "1 -2", "9223372036854775807 1", "\xef\xbb\xbf1 2", "1,,2", "1 2#"} {
-		f.Add(text, uint64(MaxNodeID))
+// sameAsSlow compares a parser with slowParse.
+func sameAsSlow(t *testing.T, p *rowParser, text string) {
+	var b Batch
+	bad := p.parse([]byte(text), &b)
+	want, line, err := slowParse(text, p.sep, p.count)
+	require.Equal(t, err != nil, bad != nil, "%v %q", bad, text)
+	require.Equal(t, want, pairsOf(&b), "%q", text)
+	if bad != nil {
+		require.Equal(t, int64(line), bad.Line)
+		require.NotEmpty(t, bad.Error())
+		require.ErrorIs(t, bad, ErrInput)
+		return
 	}
-	f.Add("3 4\n5 6\n", uint64(5))
-	f.Fuzz(func(t *testing.T, text string, limit uint64) {
-		limit = min(limit, uint64(MaxNodeID))
-		var b Batch
-		bad := parseLines([]byte(text), &b, ids{0, base.NodeID(limit)})
-		want, line, err := slowParse(text, base.NodeID(limit))
-		require.Equal(t, err != nil, bad != nil)
-		require.Equal(t, want, pairsOf(&b))
-		if bad != nil {
-			require.Equal(t, int64(line), bad.Line)
-			require.NotEmpty(t, bad.Error())
-			return
+	top := base.NodeID(0)
+	for _, e := range want {
+		top = max(top, base.NodeID(e[0]), base.NodeID(e[1]))
+	}
+	require.Equal(t, top, b.Max)
+	require.Equal(t, b.Lines-b.Skipped, int64(len(want)))
+}
+
+var parserSeeds = []string{"1 2\n3 4", "# c\r1,2\r\n% x\n\n5;6 7", "1 -2", "9223372036854775807 1", "\xef\xbb\xbf1 2", "1,,2", "1 2#", "1\t2 \n3 \t4\t5", "\"1\",\"2\"\n3,\"4\"", "1,2,\"a\n3,4", "1,2,\"a\"\"b\",c\n", "1;2 ;\"x\" y\n", "1 2\"", "1\t\t2", "1 , 2 , 3", "\"1\" \"2\" # \""}
+
+func FuzzRows(f *testing.F) {
+	for _, text := range parserSeeds {
+		for _, sep := range []byte{blanks, ',', ';', '\t'} {
+			f.Add(text, sep, uint64(MaxNodeID)+1)
 		}
-		top := base.NodeID(0)
-		for _, e := range want {
-			top = max(top, base.NodeID(e[0]), base.NodeID(e[1]))
+	}
+	f.Add("3 4\n5 6\n", byte(blanks), uint64(5))
+	f.Fuzz(func(t *testing.T, text string, sep byte, count uint64) {
+		if sepForms[sep] == "" {
+			t.Skip()
 		}
-		require.Equal(t, top, b.Max)
+		sameAsSlow(t, &rowParser{ids: ids{count: min(base.NodeID(count), MaxNodeID+1)}, sep: sep, want: want{src: 1, dst: 2}}, text)
 	})
 }
 
-func BenchmarkParseLines(b *testing.B) {
+// Whatever columns are wanted, they say the same as the first two of the same
+// columns in another order.
+func FuzzColumns(f *testing.F) {
+	for _, text := range parserSeeds {
+		f.Add(text, byte(','), uint8(2), uint8(1), uint8(0), uint8(3))
+		f.Add(text, byte(blanks), uint8(1), uint8(3), uint8(2), uint8(0))
+	}
+	f.Add("0.5,1,2,-7\n1e-3,\"4\",5,9223372036854775807", byte(','), uint8(2), uint8(3), uint8(1), uint8(4))
+	f.Fuzz(func(t *testing.T, text string, sep byte, src, dst, weight, time uint8) {
+		if sepForms[sep] == "" || src == 0 || dst == 0 {
+			t.Skip()
+		}
+		p := &rowParser{ids: anyID, sep: sep, want: want{int(src), int(dst), int(weight), int(time)}}
+		var b Batch
+		if bad := p.parse([]byte(text), &b); bad != nil {
+			require.Positive(t, bad.Line)
+			require.NotEmpty(t, bad.Reason)
+			return
+		}
+		require.Len(t, b.Dst, len(b.Src))
+		require.Len(t, b.Weight, len(b.Src)*int(min(weight, 1)))
+		require.Len(t, b.Time, len(b.Src)*int(min(time, 1)))
+	})
+}
+
+// However a text is cut into blocks, it is the same text.
+func FuzzBlocks(f *testing.F) {
+	f.Add("1 2\r\n3 4\r5 6\n# c\n\n7 8", uint8(3))
+	f.Add("src dst\r1 2\r\r\n3 4", uint8(1))
+	f.Add("1 2\n3 x\n", uint8(2))
+	f.Add("\n\r\n#\r1,2", uint8(2))
+	f.Fuzz(func(t *testing.T, text string, block uint8) {
+		if block == 0 {
+			t.Skip()
+		}
+		whole, wholeErr := readBlocks(text, maxLine)
+		cut, cutErr := readBlocks(text, int(block))
+		require.Equal(t, wholeErr, cutErr)
+		if wholeErr == nil {
+			require.Equal(t, whole, cut)
+		}
+	})
+}
+
+// readBlocks reads text in blocks of a size; the counts of lines come last.
+func readBlocks(text string, block int) (edges []pair, err error) {
+	d, err := openText(&Config{Workers: 2}, streamOf("a.txt", text))
+	if err != nil {
+		return nil, err
+	}
+	d.(*lines).block = block
+	counts := pair{}
+	err = d.each(context.Background(), func(b *Batch) error {
+		edges = append(edges, pairsOf(b)...)
+		counts[0] += uint64(b.Lines)
+		counts[1] += uint64(b.Skipped)
+		return nil
+	})
+	return append(edges, counts), err
+}
+
+// Every other format must end in edges or an error, too, and not in a panic.
+func FuzzFormats(f *testing.F) {
+	f.Add("%%MatrixMarket matrix coordinate real symmetric\n% c\n3 3 2\n1 1 0.5\n2 1 -1\n", uint8(0))
+	f.Add("%%MatrixMarket matrix coordinate pattern general\n2 2 1\n2 1", uint8(0))
+	f.Add("3 2\n2 3\n1\n1\n", uint8(1))
+	f.Add("2 1 111 2\n9 1 1 2 0.5\n9 1 1 1 0.5\n", uint8(1))
+	f.Add(encode([]pair{{1, 2}, {3, 4}, {5, 6}}, "int32", true, false, true), uint8(2))
+	f.Fuzz(func(t *testing.T, content string, which uint8) {
+		format := []Format{FormatMTX, FormatMETIS, FormatNPY}[which%3]
+		d, err := find(format).open(&Config{Workers: 2}, streamOf("a", content))
+		if err != nil {
+			return
+		}
+		x, n := d.extent(), int64(0)
+		err = d.each(context.Background(), func(b *Batch) error {
+			n += int64(len(b.Src))
+			for i := range b.Src {
+				require.LessOrEqual(t, max(b.Src[i], b.Dst[i]), b.Max)
+			}
+			require.True(t, x.nodes == 0 || len(b.Src) == 0 || int64(b.Max) < x.nodes)
+			return nil
+		})
+		if err == nil && x.rows >= 0 {
+			require.Equal(t, x.rows, n)
+		}
+		if err == nil && x.most >= 0 {
+			require.LessOrEqual(t, n, x.most)
+		}
+	})
+}
+
+// bench is about what an edge list looks like.
+func bench(sep string, extra string) []byte {
 	var text strings.Builder
 	for i := range 100_000 {
-		text.WriteString(strconv.Itoa(i*7919%4_000_000) + "\t" + strconv.Itoa(i*104729%4_000_000) + "\n")
+		fmt.Fprintf(&text, "%d%s%d%s\n", i*7919%4_000_000, sep, i*104729%4_000_000, extra)
 	}
-	in := []byte(text.String())
-	b.SetBytes(int64(len(in)))
-	var out Batch
-	for b.Loop() {
-		out.reset()
-		if bad := parseLines(in, &out, anyID); bad != nil {
-			b.Fatal(bad)
-		}
+	return []byte(text.String())
+}
+
+func BenchmarkRows(b *testing.B) {
+	for _, c := range []struct {
+		name, sep, extra string
+		want             want
+	}{
+		{"snap", "\t", "", want{src: 1, dst: 2}},
+		{"blanks", " ", "", want{src: 1, dst: 2}},
+		{"csv", ",", "", want{src: 1, dst: 2}},
+		{"passed_over", ",", ",0.125", want{src: 1, dst: 2}},
+		{"weights", ",", ",0.125", want{src: 1, dst: 2, weight: 3}},
+		{"turned", ",", "", want{src: 2, dst: 1}},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			in := bench(c.sep, c.extra)
+			p := rowParser{ids: anyID, sep: c.sep[0], want: c.want}
+			b.SetBytes(int64(len(in)))
+			var out Batch
+			for b.Loop() {
+				out.reset()
+				if bad := p.parse(in, &out); bad != nil {
+					b.Fatal(bad)
+				}
+			}
+		})
 	}
 }

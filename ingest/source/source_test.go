@@ -3,8 +3,6 @@
 package source
 
 import (
-	"bufio"
-	"context"
 	"errors"
 	"math/rand/v2"
 	"os"
@@ -99,35 +97,6 @@ func TestPipes(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, three, got)
 	}
-}
-
-// However a text is cut into blocks, it is the same text.
-func FuzzBlocks(f *testing.F) {
-	f.Add("1 2\r\n3 4\r5 6\n# c\n\n7 8", uint8(3))
-	f.Add("1 2\r\r\n3 4", uint8(1))
-	f.Add("1 2\n3 x\n", uint8(2))
-	f.Fuzz(func(t *testing.T, text string, block uint8) {
-		if block == 0 {
-			t.Skip()
-		}
-		s := newLines(&Config{Workers: 2}, &file{name: "a", r: bufio.NewReader(strings.NewReader(text))},
-			func(text []byte, b *Batch) *InputError { return parseLines(text, b, anyID) })
-		s.block = int(block)
-		var got []pair
-		err := s.each(context.Background(), func(b *Batch) error {
-			got = append(got, pairsOf(b)...)
-			return nil
-		})
-		want, line, wantErr := slowParse(text, MaxNodeID)
-		require.Equal(t, wantErr != nil, err != nil)
-		if err != nil {
-			var bad *InputError
-			require.True(t, errors.As(err, &bad))
-			require.Equal(t, []any{int64(line), "a"}, []any{bad.Line, bad.File})
-			return
-		}
-		require.Equal(t, want, got)
-	})
 }
 
 func TestErrorsNameTheLine(t *testing.T) {

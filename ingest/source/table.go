@@ -5,8 +5,6 @@ package source
 import (
 	"fmt"
 	"runtime"
-	"strconv"
-	"strings"
 
 	"github.com/apache/arrow/go/v17/arrow"
 	arrays "github.com/apache/arrow/go/v17/arrow/array"
@@ -28,69 +26,16 @@ type table struct {
 	batch   Batch
 }
 
-// usual names of the two columns, in lower case.
-var usualNames = [][2]string{{"src", "dst"}, {"source", "target"}, {"from", "to"}, {"row", "col"}, {"u", "v"}}
-
 // wanted finds the columns of a file's schema that hold source, target and what
-// else was asked for.
-func wanted(c *Config, f *file, schema *arrow.Schema) (places []int, err error) {
-	asked := c.Columns
-	if asked == nil {
-		asked = usual(schema)
-	}
-	if len(asked) < 2 {
-		return nil, Fault(f.name, "it has %d columns (%s); an edge takes a source and a target", schema.NumFields(), fieldNames(schema))
-	}
-	for _, word := range asked {
-		at, err := column(f, schema, word)
-		if err != nil {
-			return nil, err
-		}
-		places = append(places, at)
-	}
-	return places, nil
-}
-
-// usual is what the columns are called when nobody says: by a usual pair of
-// names, else the first two.
-func usual(schema *arrow.Schema) []string {
-	byName := map[string]string{}
-	for _, f := range schema.Fields() {
-		byName[strings.ToLower(f.Name)] = f.Name
-	}
-	for _, pair := range usualNames {
-		src, dst := byName[pair[0]], byName[pair[1]]
-		if src != "" && dst != "" {
-			return []string{src, dst}
-		}
-	}
-	return []string{"1", "2"}[:min(2, schema.NumFields())]
-}
-
-// column finds a column by name or number; -1 for "".
-func column(f *file, schema *arrow.Schema, word string) (int, error) {
-	if word == "" {
-		return -1, nil
-	}
-	switch at := schema.FieldIndices(word); len(at) {
-	case 1:
-		return at[0], nil
-	case 0:
-	default:
-		return 0, Fault(f.name, "%d columns are called %q; name the one that is meant by its number", len(at), word)
-	}
-	if n, err := strconv.Atoi(word); err == nil && n >= 1 && n <= schema.NumFields() {
-		return n - 1, nil
-	}
-	return 0, Fault(f.name, "there is no column %q; it has %s", word, fieldNames(schema))
-}
-
-func fieldNames(schema *arrow.Schema) string {
-	var names []string
+// else was asked for; -1: none.
+func wanted(c *Config, f *file, schema *arrow.Schema) ([]int, error) {
+	names := []string{}
 	for _, f := range schema.Fields() {
 		names = append(names, f.Name)
 	}
-	return strings.Join(names, ", ")
+	w, err := c.columns(f.name, names)
+	places := []int{w.src - 1, w.dst - 1, w.weight - 1, w.time - 1}
+	return places[:max(2, len(c.Columns))], err
 }
 
 // newTable makes batches of records that have the columns of places only, each

@@ -4,137 +4,180 @@ package source
 
 import (
 	"bytes"
-	"context"
 	"errors"
-	"fmt"
-	"io"
-
-	"github.com/aether-ooc/aether-ooc/internal/inorder"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
-const (
-	textBlock = 64 << 10 // bytes of text in a batch
-	maxLine   = 16 << 20 // a longer line means that this is no text
-)
-
-// lines reads a text: one goroutine cuts the stream into blocks of whole lines,
-// workers parse them.
-type lines struct {
-	*file
-	workers int
-	block   int                                     // bytes of text in a batch
-	parse   func(text []byte, b *Batch) *InputError // appends the edges of whole lines
-	seen    int64                                   // lines before the first block
-
-	carry []byte // the start of a line whose end was not read yet
-	ended bool
-}
-
-// textItem is a block of whole lines and what was parsed from it.
-type textItem struct {
-	text []byte
-	Batch
-}
-
+// openText opens a list of edges, one on a line. Its first line decides how
+// columns are parted, and, as Header says, whether it names them.
 func openText(c *Config, f *file) (decoder, error) {
-	skipBOM(f)
-	r := c.ids()
-	return newLines(c, f, func(text []byte, b *Batch) *InputError { return parseLines(text, b, r) }), nil
-}
-
-func newLines(c *Config, f *file, parse func([]byte, *Batch) *InputError) *lines {
-	return &lines{file: f, workers: c.Workers, block: textBlock, parse: parse}
-}
-
-func skipBOM(f *file) {
-	if head, _ := f.r.Peek(len(bom)); string(head) == bom {
-		_, _ = f.r.Discard(len(bom))
+	s := newLines(c, f)
+	first, err := s.first()
+	if err != nil {
+		return nil, err
 	}
-}
-
-func (s *lines) close() error { return nil }
-
-// extent: the shortest edge takes four bytes, "0 1\n".
-func (s *lines) extent() extent {
-	x := extent{rows: -1, most: -1}
-	if s.at != nil {
-		x.most = s.size/4 + 1
+	p := &rowParser{ids: c.ids(), sep: separator(first)}
+	s.parse = p.parse
+	names := p.split(first)
+	words := areWords(names)
+	switch {
+	case first != nil && (c.Header == HeaderYes || c.Header == HeaderAuto && words):
+		s.takeOut()
+		if words { // else it could be an edge, if it came again
+			p.header = bytes.Clone(first)
+		}
+	default:
+		names = nil
 	}
-	return x
+	p.want, err = c.columns(f.name, names)
+	return s, err
 }
 
-func (s *lines) each(ctx context.Context, fn func(*Batch) error) error {
-	line := s.seen
-	err := inorder.Run(ctx, s.workers, inorder.Stages[textItem]{
-		Fill: s.fill,
-		Work: func(t *textItem) error {
-			t.reset()
-			if bad := s.parse(t.text, &t.Batch); bad != nil {
-				bad.File = s.name
-				return bad
+// areWords tells columns that are all words, or empty, from an edge.
+func areWords(columns []string) (found bool) {
+	for _, c := range columns {
+		if c == "" {
+			continue
+		}
+		if first, _ := utf8.DecodeRuneInString(c); first != '_' && first != ':' && !unicode.IsLetter(first) || isNumber(c) {
+			return false
+		}
+		found = true
+	}
+	return found
+}
+
+// isNumber tells what somebody may have meant as a number, "inf" and "NA" too.
+func isNumber(word string) bool {
+	_, err := strconv.ParseFloat(word, 64)
+	return err == nil || errors.Is(err, strconv.ErrRange) || isMissing(word)
+}
+
+// want says which column, from 1, holds what; 0: none.
+type want struct{ src, dst, weight, time int }
+
+// usualPairs are the names by which the columns of an edge are known without being
+// told: lower case, without what is no letter or digit.
+var usualPairs = [][2]string{
+	{"src", "dst"}, {"source", "target"}, {"source", "destination"}, {"source", "dest"}, {"from", "to"},
+	{"srcid", "dstid"}, {"sourceid", "targetid"}, {"sourceid", "destinationid"}, {"fromid", "toid"}, {"startid", "endid"},
+	{"fromnodeid", "tonodeid"}, {"sourcenode", "targetnode"}, {"fromnode", "tonode"}, {"srcnode", "dstnode"}, {"head", "tail"},
+	{"node1", "node2"}, {"nodeid1", "nodeid2"}, {"id1", "id2"}, {"u", "v"}, {"i", "j"}, {"row", "col"}, {"citing", "cited"},
+}
+
+// columns finds out which columns to read, by names where the header gives some.
+func (c *Config) columns(file string, names []string) (want, error) {
+	if c.Columns != nil {
+		return c.named(file, names)
+	}
+	if names == nil || len(names) == 2 && names[0] != "" && names[1] != "" {
+		if w, ok := known(names); ok {
+			return w, nil
+		}
+		return want{src: 1, dst: 2}, nil
+	}
+	if w, ok := known(names); ok {
+		return w, nil
+	}
+	return want{}, Fault(file, "its columns are %s, and which are the source and the target cannot be told; say so, as in --columns %s", quoted(names), example(names))
+}
+
+func quoted(names []string) string { return strconv.Quote(strings.Join(names, ",")) }
+
+func example(names []string) string {
+	names = slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == "" })
+	if len(names) < 2 {
+		return "1,2"
+	}
+	return strings.Join(names[len(names)-2:], ",")
+}
+
+// known finds the columns of a pair of names.
+func known(names []string) (want, bool) {
+	plain := make([]string, len(names))
+	for i, n := range names {
+		plain[i] = strings.Map(func(r rune) rune {
+			if unicode.IsLetter(r) || unicode.IsDigit(r) {
+				return r
 			}
-			return nil
-		},
-		Drain: func(t *textItem) error {
-			line += t.Lines
-			return fn(&t.Batch)
-		},
-	})
-	var bad *InputError
-	if errors.As(err, &bad) && bad.Line > 0 { // counted in its block so far
-		bad.Line += line
+			return -1
+		}, strings.ToLower(n))
 	}
-	return err
-}
-
-// fill puts the next whole lines into t.
-func (s *lines) fill(t *textItem) error {
-	t.text = append(t.text[:0], s.carry...)
-	s.carry = s.carry[:0]
-	for {
-		from := max(0, len(t.text)-1) // what was read before has no line end, but for a last \r
-		if err := s.more(t); err != nil {
-			return err
-		}
-		cut := len(t.text)
-		if !s.ended {
-			cut = lastLineEnd(t.text, from)
-		}
-		if cut > 0 {
-			s.carry = append(s.carry, t.text[cut:]...)
-			t.text = t.text[:cut]
-			return nil
-		}
-		if s.ended {
-			return io.EOF
-		}
-		if len(t.text) > maxLine {
-			return &InputError{File: s.name, Line: 1, Row: -1, Reason: fmt.Sprintf("the line is longer than %d MiB; is this a text file?", maxLine>>20)}
+	for _, p := range usualPairs {
+		src, dst := slices.Index(plain, p[0]), slices.Index(plain, p[1])
+		if src >= 0 && dst >= 0 {
+			return want{src: src + 1, dst: dst + 1}, true
 		}
 	}
+	return want{}, false
 }
 
-// more reads up to a block into t.
-func (s *lines) more(t *textItem) error {
-	at := len(t.text)
-	t.text = append(t.text, make([]byte, s.block)...)
-	n, err := readFull(s.r, t.text[at:])
-	t.text = t.text[:at+n]
-	if err == io.EOF {
-		s.ended = true
+// named resolves Columns.
+func (c *Config) named(file string, names []string) (w want, err error) {
+	at := []*int{&w.src, &w.dst, &w.weight, &w.time}
+	for i, name := range c.Columns {
+		if name == "" {
+			continue
+		}
+		if *at[i], err = columnAt(file, name, names); err != nil {
+			return w, err
+		}
+	}
+	return w, nil
+}
+
+// columnAt is the number of a column that is given by its name or number.
+func columnAt(file, name string, names []string) (int, error) {
+	if n, err := strconv.Atoi(name); err == nil {
+		if names != nil && n > len(names) {
+			return 0, Fault(file, "there is no column %d; its columns are %s", n, quoted(names))
+		}
+		return n, nil
+	}
+	if names == nil {
+		return 0, Fault(file, "it has no header, so column %q cannot be found; give the column's number", name)
+	}
+	at := slices.Index(names, name)
+	switch {
+	case at < 0:
+		return 0, Fault(file, "there is no column %q; its columns are %s", name, quoted(names))
+	case slices.Contains(names[at+1:], name):
+		return 0, Fault(file, "there are two columns %q; give the column's number", name)
+	}
+	return at + 1, nil
+}
+
+// checkColumns refuses Columns that cannot be meant.
+func (c *Config) checkColumns() error {
+	if c.Columns == nil {
 		return nil
 	}
-	return s.readError(err)
+	if len(c.Columns) < 2 || len(c.Columns) > 4 || c.Columns[0] == "" || c.Columns[1] == "" {
+		return option("columns %s: name two to four, source,target[,weight[,time]]", quoted(c.Columns))
+	}
+	for i, name := range c.Columns {
+		if n, err := strconv.Atoi(name); err == nil && n < 1 {
+			return option("column %d: columns are counted from 1", n)
+		}
+		if name != "" && slices.Contains(c.Columns[:i], name) {
+			return option("column %s is named twice", name)
+		}
+	}
+	return nil
 }
 
-// lastLineEnd is where the last line of text that ends after from ends; 0:
-// there is none. A \r at the very end may be half of a line end.
-func lastLineEnd(text []byte, from int) int {
-	if i := bytes.LastIndexByte(text[from:], '\n'); i >= 0 {
-		return from + i + 1
+// weighted tells whether Columns asks for the weights of a format whose columns
+// have no names of their own.
+func (c *Config) weighted(file string) (bool, error) {
+	names := [][]string{{"1", "src", "source"}, {"2", "dst", "target"}, {"3", "weight"}}
+	for i, name := range c.Columns {
+		if i >= len(names) || !slices.Contains(names[i], strings.ToLower(name)) {
+			return false, Fault(file, "its columns are src,dst,weight, in this order; there is no other choice (%s)", quoted(c.Columns))
+		}
 	}
-	if i := bytes.LastIndexByte(text[from:max(from, len(text)-1)], '\r'); i >= 0 {
-		return from + i + 1
-	}
-	return 0
+	return len(c.Columns) == 3, nil
 }
