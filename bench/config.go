@@ -23,7 +23,7 @@ func engineOptions(s *Settings) (engine.Options, error) {
 // cacheOptions are the settings of all that reads through a cache.
 func cacheOptions(s *Settings) engine.Options {
 	return engine.Options{
-		Lanes: s.int("lanes"), Depth: s.int("depth"), MergeAdjacent: s.int("merge"),
+		Lanes: s.int("lanes"), Depth: s.int("depth"), Merge: s.int("merge"),
 		Backend: s.text("io"), Policy: s.text("policy"), Buffered: s.on("buffered"),
 	}
 }

@@ -26,7 +26,7 @@ import (
 type FeaturesConfig struct {
 	Path    string         // of a .npy with a row for each node
 	Layout  *LayoutConfig  // how to make the file if it is not there; nil: do not
-	Options engine.Options // Memory, Lanes, Depth, MergeAdjacent, Backend, Policy, Buffered; of the cache alone here
+	Options engine.Options // Memory, Lanes, Depth, Merge, Backend, Policy, Buffered; of the cache alone here
 	IDs     IDs            // which rows
 	Rows    int            // of one gather, without IDs of batches
 	Batches int64          // gathers to measure
@@ -137,7 +137,8 @@ type featuresLane struct {
 // openCache makes a cache as large as the budget and the file allow.
 func (r *featuresRun) openCache() error {
 	o := r.config.Options
-	c := blockcache.Config{Lanes: o.Lanes, Policy: o.Policy, Depth: o.Depth, MergeAdjacent: o.MergeAdjacent}
+	c := blockcache.Config{Lanes: o.Lanes, Policy: o.Policy, Depth: o.Depth, Merge: o.Merge,
+		Blocks: sizeOf(r.config.Path)/base.BlockSize + 1}
 	most := sizeOf(r.config.Path)/base.BlockSize + int64(4*o.Lanes) + 1 // no more than there is
 	c.Slots = sort.Search(int(most)+1, func(n int) bool {
 		c.Slots = n

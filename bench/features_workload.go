@@ -62,7 +62,7 @@ func featuresOptions(s *Settings) engine.Options {
 		o.Depth = uring.DefaultDepth
 	}
 	if o.Policy == "" {
-		o.Policy = blockcache.PolicyRistretto
+		o.Policy = blockcache.DefaultPolicy
 	}
 	return o
 }

@@ -41,7 +41,7 @@ func replayModel(k modelKind, t *Trace) PolicyResult {
 // replayPolicy visits the blocks of a trace through a real cache whose reads take
 // no time.
 func replayPolicy(ctx context.Context, policy string, t *Trace) (p PolicyResult, err error) {
-	config := blockcache.Config{Slots: t.Slots, Policy: policy}
+	config := blockcache.Config{Slots: t.Slots, Policy: policy, Blocks: int64(t.Span)}
 	c, err := blockcache.New(config)
 	if err != nil {
 		return p, err

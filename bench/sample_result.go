@@ -27,8 +27,14 @@ type SampleResult struct {
 	Blocks       int64 `json:"blocks"` // asked of the cache: adjacency, edge ids, features
 	Reads        int64 `json:"reads"`
 	ReadBytes    int64 `json:"read_bytes"`
+	SunkBytes    int64 `json:"sunk_bytes"` // of them, of blocks that nobody had asked for
 	UsedBytes    int64 `json:"used_bytes"`
 	Syscalls     int64 `json:"syscalls"`
+
+	// ReadSizes counts the reads by their blocks, ReadCost what they cost the
+	// device, in reads of 4 KiB: see engine.IO.
+	ReadSizes []int64 `json:"reads_by_blocks"`
+	ReadCost  float64 `json:"read_cost"`
 
 	Hops []Hop `json:"hops"` // of the measured batches
 
@@ -37,6 +43,8 @@ type SampleResult struct {
 	Latency           Distribution `json:"batch_lat_ns"` // from asking for the next batch to having it
 	BlocksPerEdge     float64      `json:"blocks_per_edge"`
 	ReadsPerEdge      float64      `json:"reads_per_edge"`
+	ReadCostPerEdge   float64      `json:"read_cost_per_edge"`
+	ReadCostPerSecond float64      `json:"read_cost_per_second"`
 	HitRatio          float64      `json:"hit_ratio"`
 	ReadIOPS          float64      `json:"read_iops"`
 	ReadAmplification float64      `json:"read_amplification"` // bytes read ÷ bytes used
@@ -88,6 +96,8 @@ func (r *sampleRun) result(cut bool) *SampleResult {
 		Blocks:       b.Total.Asked - a.Total.Asked,
 		Reads:        b.Total.Reads - a.Total.Reads,
 		ReadBytes:    b.Total.ReadBytes - a.Total.ReadBytes,
+		SunkBytes:    b.Total.SunkBytes - a.Total.SunkBytes,
+		ReadCost:     b.Total.ReadCost - a.Total.ReadCost,
 		UsedBytes:    b.UsedBytes - a.UsedBytes,
 		Hops:         r.hops, Latency: distribution(r.lat), LargestBatchBytes: b.LargestMem,
 	}
@@ -96,6 +106,9 @@ func (r *sampleRun) result(cut bool) *SampleResult {
 	res.BudgetBytes = res.Info.Budget.Memory
 	res.BudgetShare = ratio(float64(res.BudgetBytes), plainBytes(res.Info.Edges))
 	res.keep("batch", &res.Latency)
+	for i, n := range b.Total.ReadSizes {
+		res.ReadSizes = append(res.ReadSizes, n-a.Total.ReadSizes[i])
+	}
 	misses := b.Total.Misses - a.Total.Misses
 	res.HitRatio = ratio(float64(res.Blocks-misses), float64(res.Blocks))
 	ring := b.Ring.Since(a.Ring)
@@ -112,6 +125,8 @@ func (r *SampleResult) rates() {
 	r.BatchesPerSecond = ratio(batches, r.Seconds)
 	r.BlocksPerEdge = ratio(float64(r.Blocks), edges)
 	r.ReadsPerEdge = ratio(float64(r.Reads), edges)
+	r.ReadCostPerEdge = ratio(r.ReadCost, edges)
+	r.ReadCostPerSecond = ratio(r.ReadCost, r.Seconds)
 	r.ReadIOPS = ratio(float64(r.Reads), r.Seconds)
 	r.ReadAmplification = ratio(float64(r.ReadBytes), float64(r.UsedBytes))
 	r.CPUPerMillionEdges = ratio(r.CPUSeconds*1e6, edges)
@@ -160,7 +175,8 @@ func (r *SampleResult) Metrics() []Metric {
 	return []Metric{
 		{"edges_per_second", r.EdgesPerSecond, Higher}, {"batches_per_second", r.BatchesPerSecond, Higher},
 		{"batch_lat_ns.p50", float64(r.Latency.P50), Lower}, {"batch_lat_ns.p99", float64(r.Latency.P99), Lower},
-		{"reads_per_edge", r.ReadsPerEdge, Lower}, {"blocks_per_edge", r.BlocksPerEdge, Lower}, {"hit_ratio", r.HitRatio, Higher},
+		{"reads_per_edge", r.ReadsPerEdge, Lower}, {"read_cost_per_edge", r.ReadCostPerEdge, Lower}, {"read_cost_per_second", r.ReadCostPerSecond, Neither},
+		{"blocks_per_edge", r.BlocksPerEdge, Lower}, {"hit_ratio", r.HitRatio, Higher},
 		{"read_iops", r.ReadIOPS, Neither}, {"read_amplification", r.ReadAmplification, Lower}, {"achieved_depth", r.AchievedDepth, Neither},
 		{"cpu_seconds_per_million_edges", r.CPUPerMillionEdges, Lower}, {"allocs_per_batch", r.AllocsPerBatch, Lower},
 		{"peak_rss_bytes", float64(r.PeakRSSBytes), Lower}, {"device_share", r.deviceShare(), Neither},
@@ -182,6 +198,8 @@ func (r *SampleResult) Text() string {
 	p.line("  latency", "%s", r.Latency.text())
 	p.line("blocks", "%.4f per edge, hit ratio %s", r.BlocksPerEdge, share(r.HitRatio))
 	p.line("reads", "%.4f per edge, %s IOPS, %s/s, %s each", r.ReadsPerEdge, rate(r.ReadIOPS), memory(int64(ratio(float64(r.ReadBytes), r.Seconds))), r.meanRead())
+	p.line("  by blocks", "%s", sizesText(r.ReadSizes))
+	p.line("  cost", "%.4f per edge, %s a second, in reads of 4 KiB; %s of the bytes lay between wanted blocks", r.ReadCostPerEdge, rate(r.ReadCostPerSecond), share(ratio(float64(r.SunkBytes), float64(r.ReadBytes))))
 	p.line("depth", "%.1f achieved, %.1f reads per syscall (%s)", r.AchievedDepth, r.ReadsPerSyscall, depthText(r.Depths))
 	p.line("read ÷ used", "%.1f (%s read, %s used)", r.ReadAmplification, memory(r.ReadBytes), memory(r.UsedBytes))
 	if r.Device != nil {
@@ -210,6 +228,24 @@ func (r *SampleResult) start() string {
 	default:
 		return "cold: empty when the clock started"
 	}
+}
+
+// sizesText gives the shares of reads by their blocks.
+func sizesText(sizes []int64) string {
+	var shares []DepthShare
+	total := int64(0)
+	for _, n := range sizes {
+		total += n
+	}
+	for b, n := range sizes {
+		if n > 0 {
+			shares = append(shares, DepthShare{1<<b/2 + 1, 1 << b, ratio(float64(n), float64(total))})
+		}
+	}
+	if shares == nil {
+		return "none"
+	}
+	return depthText(shares)
 }
 
 // hopText gives each hop's edges, and the nodes that were new with them.

@@ -1,11 +1,15 @@
 package blockcache
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/aether-ooc/aether-ooc/internal/base"
+)
 
 // audit walks the whole cache, which must be at rest, and says which invariant
 // of the package comment does not hold.
 func (c *Cache) audit() error {
-	linked, err := c.auditChains()
+	kept, err := c.auditFiles()
 	if err != nil {
 		return err
 	}
@@ -15,27 +19,28 @@ func (c *Cache) audit() error {
 	}
 	out := 0
 	for i := range c.slots[1:] {
-		if c.slots[i+1].state == lost {
+		if c.slots[i+1].load().state() == lost {
 			out++
 		}
 	}
-	if linked+spare+out != c.cfg.Slots || len(c.failures.why) != out {
-		return fmt.Errorf("%d slots: %d in chains, %d free, %d lost; %d errors kept",
-			c.cfg.Slots, linked, spare, out, len(c.failures.why))
+	if kept+spare+out != c.cfg.Slots || len(c.failures.why) != out {
+		return fmt.Errorf("%d slots: %d in the tables, %d free, %d lost; %d errors kept",
+			c.cfg.Slots, kept, spare, out, len(c.failures.why))
 	}
 	return nil
 }
 
-func (c *Cache) auditChains() (n int, err error) {
-	for b, s := range c.heads {
-		for ; s != none; s = c.slots[s].next {
-			sl := &c.slots[s]
-			k := key(sl.key.Load())
-			if c.bucket(k) != uint32(b) || c.find(k) != s {
-				return n, fmt.Errorf("slot %d with key %x is in bucket %d; slot %d has the same key", s, k, b, c.find(k))
+func (c *Cache) auditFiles() (n int, err error) {
+	for f, file := range *c.files.Load() {
+		for no := range file.where {
+			k := keyOf(FileID(f), base.BlockNo(no))
+			s := c.find(k)
+			if s == none {
+				continue
 			}
-			if k == noKey || sl.state != resident || sl.pins != 0 || sl.waiters != noEntry {
-				return n, fmt.Errorf("slot %d at rest: key %x, %v, %d pins", s, k, sl.state, sl.pins)
+			sl := &c.slots[s]
+			if w := sl.load(); !sl.is(k) || w.state() != resident || w.pins() != 0 || sl.waiters != noEntry {
+				return n, fmt.Errorf("slot %d of block %x at rest: key %x, %v, %d pins", s, k, sl.key.Load(), w.state(), w.pins())
 			}
 			n++
 		}
@@ -44,11 +49,15 @@ func (c *Cache) auditChains() (n int, err error) {
 }
 
 func (c *Cache) auditFree() (n int, err error) {
+	given := 0
 	for s := c.free.head; s != none; s = c.slots[s].next {
 		if err := c.auditEmpty(s); err != nil {
 			return n, err
 		}
-		n++
+		given++
+	}
+	if given != c.free.given {
+		return n, fmt.Errorf("%d slots in the free list, %d counted", given, c.free.given)
 	}
 	for s := c.free.fresh; int(s) < len(c.slots); s++ {
 		if err := c.auditEmpty(s); err != nil {
@@ -56,12 +65,13 @@ func (c *Cache) auditFree() (n int, err error) {
 		}
 		n++
 	}
-	return n, nil
+	return n + given, nil
 }
 
 func (c *Cache) auditEmpty(s slotNo) error {
-	if sl := &c.slots[s]; sl.state != free || sl.pins != 0 || !sl.is(noKey) {
-		return fmt.Errorf("slot %d of the free list: key %x, %v, %d pins", s, sl.key.Load(), sl.state, sl.pins)
+	sl := &c.slots[s]
+	if w := sl.load(); w.state() != free || w.pins() != 0 || !sl.is(noKey) {
+		return fmt.Errorf("slot %d of the free list: key %x, %v, %d pins", s, sl.key.Load(), w.state(), w.pins())
 	}
 	return nil
 }

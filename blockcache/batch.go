@@ -1,6 +1,8 @@
 package blockcache
 
 import (
+	"math"
+
 	"github.com/aether-ooc/aether-ooc/internal/base"
 	"github.com/aether-ooc/aether-ooc/uring"
 )
@@ -12,7 +14,9 @@ import (
 type batch struct {
 	group   uring.Group
 	bufs    [][]byte  // the buffers of all reads, one after the other
-	entries []entryNo // of each buffer
+	entries []entryNo // of each buffer; noEntry: it is a sink
+	blocks  int       // that are wanted
+	last    int       // blocks of the last read
 }
 
 func (l *Lane) makeBatches(c Config) {
@@ -21,50 +25,86 @@ func (l *Lane) makeBatches(c Config) {
 		b := &l.batches[i]
 		b.group.Tag = b
 		b.group.Reads = make([]uring.Read, 0, c.Group)
-		b.bufs = make([][]byte, 0, c.Group*c.MergeAdjacent)
-		b.entries = make([]entryNo, 0, c.Group*c.MergeAdjacent)
+		b.bufs = make([][]byte, 0, c.groupPieces())
+		b.entries = make([]entryNo, 0, c.groupPieces())
 		l.spare = append(l.spare, b)
 	}
 }
 
-// add puts the read of block no into the batch: as one more buffer of the last
-// read if that ends where the block begins and has fewer than merge, else as a
-// read of its own.
-func (b *batch) add(f *uring.File, no base.BlockNo, buf []byte, e entryNo, merge int) {
+// piece appends a buffer to the last read.
+func (b *batch) piece(buf []byte, e entryNo) {
 	b.bufs = append(b.bufs, buf)
 	b.entries = append(b.entries, e)
-	off := int64(no.Off())
-	if n := len(b.group.Reads); n > 0 {
-		last := &b.group.Reads[n-1]
-		have := len(last.Bufs)
-		if have < merge && last.Off+int64(have)*base.BlockSize == off {
-			last.Bufs = b.bufs[len(b.bufs)-have-1:]
-			return
-		}
-	}
-	b.group.Reads = append(b.group.Reads, uring.Read{File: f, Off: off, Bufs: b.bufs[len(b.bufs)-1:]})
+	last := &b.group.Reads[len(b.group.Reads)-1]
+	last.Bufs = b.bufs[len(b.bufs)-len(last.Bufs)-1:]
+	b.last += len(buf) / base.BlockSize
 }
 
-// full means that the batch is worth handing over as it is.
-func (b *batch) full() bool { return len(b.group.Reads) == cap(b.group.Reads) }
+// gap is how many blocks lie between the last read and block no; -1 where there
+// is none before it.
+func (b *batch) gap(no base.BlockNo) int {
+	if len(b.group.Reads) == 0 {
+		return -1
+	}
+	end := base.BlockNo(b.group.Reads[len(b.group.Reads)-1].Off/base.BlockSize) + base.BlockNo(b.last)
+	return int(min(uint64(no-end), math.MaxInt32))
+}
 
 func (b *batch) reset() {
 	clear(b.group.Reads)
 	b.group.Reads = b.group.Reads[:0]
 	b.bufs = b.bufs[:0]
 	b.entries = b.entries[:0]
+	b.blocks, b.last = 0, 0
 }
 
-// gather puts a miss into the open batch and hands it over when it is full.
+// full: the batch is worth handing over as it is. Its last read may go on.
+func (l *Lane) full(b *batch) bool {
+	return len(b.group.Reads) == l.cache.cfg.Group || b.blocks == l.cache.most
+}
+
+// joins: the last read of b should go on to block no.
+func (l *Lane) joins(b *batch, no base.BlockNo) bool {
+	gap := b.gap(no)
+	return gap >= 0 && b.blocks < l.cache.most && pays(l.cache.costs, b.last, gap)
+}
+
+// makeWay hands the open batch over if it has no room for block no. False means
+// that what came of it has ended the visit.
+func (l *Lane) makeWay(no base.BlockNo) bool {
+	if b := l.open; b != nil && l.full(b) && !l.joins(b, no) {
+		l.flush()
+		l.reap()
+	}
+	return l.visit.err == nil
+}
+
+// gather puts a miss into the open batch, which has room for it: the last read
+// goes on to block no, over the blocks between, if that costs the device less
+// than a read of its own.
 func (l *Lane) gather(no base.BlockNo, e entryNo) {
 	if l.open == nil {
 		l.open = l.spare[len(l.spare)-1]
 		l.spare = l.spare[:len(l.spare)-1]
 	}
-	l.open.add(l.visit.file.uring, no, l.cache.block(l.entry(e).slot), e, l.cache.cfg.MergeAdjacent)
-	if l.open.full() {
-		l.flush()
-		l.reap()
+	b := l.open
+	if !l.joins(b, no) {
+		l.charge(b)
+		b.group.Reads = append(b.group.Reads, uring.Read{File: l.visit.file.uring, Off: int64(no.Off())})
+		b.last = 0
+	} else if gap := b.gap(no); gap > 0 {
+		b.piece(l.sink[:gap*base.BlockSize], noEntry)
+	}
+	b.piece(l.cache.block(l.entry(e).slot), e)
+	b.blocks++
+}
+
+// charge counts the last read of b, which grows no more.
+func (l *Lane) charge(b *batch) {
+	if b.last > 0 {
+		l.visit.counts.Reads++
+		l.visit.counts.ReadSizes[sizeBucket(b.last)]++
+		l.visit.counts.ReadCost += l.cache.costs[b.last]
 	}
 }
 
@@ -76,7 +116,7 @@ func (l *Lane) flush() {
 	}
 	l.open = nil
 	l.flying++
-	l.visit.counts.Reads += int64(len(b.group.Reads))
+	l.charge(b)
 	if err := l.ring.Queue(&b.group); err != nil {
 		l.breakDown(err)
 	}
@@ -103,39 +143,55 @@ func (l *Lane) reap() {
 // for them, and only then looks at them itself.
 func (l *Lane) complete(b *batch) {
 	l.flying--
-	i := 0
+	entries := b.entries
 	for r := range b.group.Reads {
 		read := &b.group.Reads[r]
 		l.visit.counts.BytesRead += int64(read.N)
-		for j := range read.Bufs {
-			l.settle(b.entries[i], read, j)
-			i++
-		}
+		l.settleRead(read, entries[:len(read.Bufs)])
+		entries = entries[len(read.Bufs):]
 	}
 	l.wakeOthers()
 	for _, e := range b.entries {
-		l.finish(e)
+		if e != noEntry {
+			l.finish(e)
+		}
 	}
 	b.reset()
 	l.spare = append(l.spare, b)
 }
 
-// settle judges the j-th block of a read, publishes it or its error, and posts
-// it to those who wait.
-func (l *Lane) settle(e entryNo, read *uring.Read, j int) {
-	s := l.entry(e).slot
-	no := l.visit.blocks[l.entry(e).at]
-	err := read.Err
+// settleRead settles each piece of a read.
+func (l *Lane) settleRead(read *uring.Read, entries []entryNo) {
+	left := read.N
+	for j, e := range entries {
+		buf := read.Bufs[j]
+		got := min(left, len(buf))
+		left -= got
+		if e == noEntry {
+			l.visit.counts.BytesSunk += int64(got)
+			continue
+		}
+		l.settle(e, buf, got, read.Err)
+	}
+}
+
+// settle judges a block of which so many bytes came, publishes it or its error,
+// and posts it to those who wait.
+func (l *Lane) settle(e entryNo, buf []byte, got int, err error) {
+	en := l.entry(e)
+	no := l.visit.blocks[en.at]
 	if err == nil {
-		got := min(max(0, read.N-j*base.BlockSize), base.BlockSize)
-		err = l.visit.file.verify(no, read.Bufs[j], got)
+		err = l.visit.file.verify(no, buf, got)
 	}
-	if err != nil {
-		l.post(l.cache.settle(s, failed, err))
-		return
+	switch {
+	case err != nil:
+		l.post(l.cache.settle(en.slot, failed, err))
+	case en.guest:
+		l.post(l.cache.settle(en.slot, limbo, nil))
+	default:
+		l.post(l.cache.settle(en.slot, resident, nil))
+		l.cache.policy.insert(keyOf(l.visit.id, no), en.slot)
 	}
-	l.post(l.cache.settle(s, resident, nil))
-	l.cache.policy.insert(keyOf(l.visit.id, no), s)
 }
 
 // post sends a list of waiting entries to their lanes' mailboxes.

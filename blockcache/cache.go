@@ -21,8 +21,14 @@ type Cache struct {
 	memory   *memory
 	arena    []byte
 	free     freeList
+	spare    int           // free slots that are for guests
+	costs    []float64     // of reads, by blocks
+	most     int           // blocks of a group of reads
+	sinks    [][]byte      // of each lane
 	hand     atomic.Uint64 // where sweep goes on
 	policy   policy
+	toucher  toucher // the policy, if it wants to hear of each hit; else nil
+	final    bool    // see policyKind
 	failures failures
 
 	mu    sync.Mutex // guards changes of files and lanes
@@ -37,6 +43,8 @@ type file struct {
 	uring     *uring.File
 	size      int64
 	check     func(no base.BlockNo, b []byte) error
+	where     []atomic.Uint32 // slot of each block, or none
+	heat      []counters4     // how often blocks were asked for, four to a word; nil where the policy does not count
 	evictions atomic.Int64
 	rejected  atomic.Int64
 }
@@ -65,12 +73,22 @@ func build(c Config, m *memory) (k *Cache, err error) {
 	k.failures.why = map[slotNo]error{}
 	k.files.Store(&[]*file{})
 	k.arena = carve[byte](m, c.Slots*base.BlockSize)
+	for range c.Lanes { // aligned like the arena
+		k.sinks = append(k.sinks, carve[byte](m, c.sinkBytes()))
+	}
 	k.slots = carve[slot](m, c.Slots+1)
-	k.heads = carve[slotNo](m, headCount(c.Slots))
-	env := policyEnv{slots: c.Slots, slack: c.Lanes * c.window(), memory: m, rejected: k.onRejected}
-	k.policy, err = policies[c.Policy].open(env)
+	k.costs, k.most = c.costs(), c.groupBlocks()
+	k.policy, err = policies[c.Policy].open(k, m)
+	k.toucher, _ = k.policy.(toucher)
+	k.final = policies[c.Policy].final
+	if policies[c.Policy].counts {
+		k.spare = min(c.Lanes*c.window(), c.Slots/spareShare)
+	}
 	return k, err
 }
+
+// spareShare bounds the slots that lie free for guests: one in so many.
+const spareShare = 16
 
 func (c *Cache) onRejected(k key) { c.file(k.file()).rejected.Add(1) }
 
@@ -79,12 +97,19 @@ func (c *Cache) file(f FileID) *file { return (*c.files.Load())[f] }
 // AddFile makes blocks of f known to the cache. check, if not nil, is called
 // once for each read of a block, from the lane that read it, before anyone sees
 // the block; its error is what Visit returns. f must stay open as long as lanes
-// visit it.
+// visit it. Files of more than Config.Blocks blocks together have tables on the
+// Go heap, which Footprint does not count.
 func (c *Cache) AddFile(f *uring.File, check func(no base.BlockNo, b []byte) error) FileID {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	added := &file{uring: f, size: f.Size(), check: check}
+	blocks := int((added.size + base.BlockSize - 1) / base.BlockSize)
+	added.where = carveOrMake[atomic.Uint32](c.memory, blocks)
+	if policies[c.cfg.Policy].counts {
+		added.heat = carveOrMake[counters4](c.memory, (blocks+3)/4)
+	}
 	old := *c.files.Load()
-	files := append(slices.Clone(old), &file{uring: f, size: f.Size(), check: check})
+	files := append(slices.Clone(old), added)
 	c.files.Store(&files)
 	return FileID(len(old))
 }
@@ -104,12 +129,13 @@ func (f *file) verify(no base.BlockNo, b []byte, n int) error {
 	return f.check(no, b)
 }
 
-func (f *file) holds(no base.BlockNo) error {
-	if int64(no.Off()) < f.size {
+// holds says whether blocks, which ascend, lie in the file.
+func (f *file) holds(blocks []base.BlockNo) error {
+	if len(blocks) == 0 || int(blocks[len(blocks)-1]) < len(f.where) {
 		return nil
 	}
 	return fmt.Errorf("%w: block %d of %s, which has %d bytes; the file that asks for it does not belong to this one",
-		ErrPastEnd, no, f.uring.Path(), f.size)
+		ErrPastEnd, blocks[len(blocks)-1], f.uring.Path(), f.size)
 }
 
 // Close gives the memory back. With blocks still pinned it does nothing and
@@ -133,12 +159,9 @@ func (c *Cache) Arena() []byte { return c.arena }
 func (c *Cache) pinned() int {
 	n := 0
 	for i := range c.slots {
-		s := &c.slots[i]
-		mu := c.lock(key(s.key.Load()))
-		if s.pins > 0 && s.state != lost {
+		if w := c.slots[i].load(); w.pins() > 0 && w.state() != lost {
 			n++
 		}
-		mu.Unlock()
 	}
 	return n
 }

@@ -26,8 +26,8 @@ func TestConfigRefused(t *testing.T) {
 		{Config{Slots: -1}, true, "-1 slots"},
 		{Config{Slots: 8, Lanes: -1}, false, "lanes -1"},
 		{Config{Slots: 8, Depth: -1}, false, "depth -1"},
-		{Config{Slots: 8, MergeAdjacent: -2}, false, "merge limit -2"},
-		{Config{Slots: 8, Policy: "lru"}, false, `no policy is called "lru"; take one of [clock ristretto]`},
+		{Config{Slots: 8, Merge: -2}, false, "merge limit -2"},
+		{Config{Slots: 8, Policy: "lru"}, false, `no policy is called "lru"; take one of [clock lfu ristretto]`},
 		{Config{Slots: 1 << 32}, false, "can be numbered"},
 	} {
 		_, err := New(c.config)
@@ -40,10 +40,10 @@ func TestConfigRefused(t *testing.T) {
 // TestConfigBeyondUse: depths and merge limits beyond the slots mean as many as
 // there are slots.
 func TestConfigBeyondUse(t *testing.T) {
-	want := Footprint(Config{Slots: 64, Lanes: 2, Depth: 32, MergeAdjacent: 32})
+	want := Footprint(Config{Slots: 64, Lanes: 2, Depth: 32, Merge: 32})
 	for _, n := range []int{33, 1 << 20, math.MaxInt/2 + 1, math.MaxInt} {
-		require.Equal(t, want, Footprint(Config{Slots: 64, Lanes: 2, Depth: n, MergeAdjacent: n}), n)
-		c, err := New(Config{Slots: 64, Depth: n, MergeAdjacent: n})
+		require.Equal(t, want, Footprint(Config{Slots: 64, Lanes: 2, Depth: n, Merge: n}), n)
+		c, err := New(Config{Slots: 64, Depth: n, Merge: n})
 		require.NoError(t, err)
 		require.NoError(t, c.Close())
 	}
@@ -51,7 +51,7 @@ func TestConfigBeyondUse(t *testing.T) {
 
 // TestFit: the slots that fit are the most that fit.
 func TestFit(t *testing.T) {
-	for _, c := range []Config{{}, {Lanes: 4}, {Policy: PolicyClock}, {Lanes: 2, MergeAdjacent: 16}} {
+	for _, c := range []Config{{}, {Lanes: 4}, {Policy: PolicyClock}, {Lanes: 2, Merge: 16}} {
 		for _, budget := range []int64{6 << 20, 8 << 20, 100 << 20, 2 << 30, 1 << 40} {
 			got, err := Fit(budget, c)
 			require.NoError(t, err)
@@ -118,18 +118,21 @@ func TestLimbo(t *testing.T) {
 	r := newRig(t, Config{Slots: 2, Policy: PolicyClock}, 4*base.BlockSize)
 	l := r.cache.NewLane(newFakeRing(&plan{}, 0))
 	c := r.cache
+	state := func() state { return c.slots[1].load().state() }
 	require.NoError(t, l.Visit(context.Background(), 0, all(1), func(int, []byte) error {
 		k := keyOf(0, 0)
-		s := c.find(k)
-		require.False(t, c.evict(s, false), "pinned")
-		require.Equal(t, resident, c.slots[s].state)
-		require.False(t, c.evict(s, true), "pinned")
-		require.Equal(t, limbo, c.slots[s].state)
-		again, o := c.acquire(k, noEntry)
-		require.Equal(t, s, again)
+		require.Equal(t, slotNo(1), c.find(k))
+		require.False(t, c.evict(1, false), "pinned")
+		require.Equal(t, resident, state())
+		require.False(t, c.evict(1, true), "pinned")
+		require.Equal(t, limbo, state())
+		require.True(t, c.slots[1].pin(k))
+		s, o := c.join(k, noEntry)
+		require.Equal(t, slotNo(1), s)
 		require.Equal(t, hit, o)
 		c.unpin(s)
-		require.Equal(t, limbo, c.slots[s].state)
+		c.unpin(s)
+		require.Equal(t, limbo, state())
 		return nil
 	}))
 	require.Equal(t, none, c.find(keyOf(0, 0)))
@@ -140,7 +143,7 @@ func TestLimbo(t *testing.T) {
 func TestSweep(t *testing.T) {
 	r := newRig(t, Config{Slots: 16}, 200*base.BlockSize)
 	r.cache.policy.close()
-	r.cache.policy = mute{}
+	r.cache.policy, r.cache.toucher = mute{}, nil
 	r.lane(&plan{}, func(l *Lane) {
 		for range 3 {
 			require.NoError(t, r.visit(l, 0, all(200)))
@@ -151,22 +154,22 @@ func TestSweep(t *testing.T) {
 // mute is a policy without advice.
 type mute struct{}
 
-func (mute) touch(key, slotNo)  {}
-func (mute) insert(key, slotNo) {}
-func (mute) victim() slotNo     { return none }
-func (mute) forget(slotNo)      {}
-func (mute) close()             {}
+func (mute) asked(FileID, []base.BlockNo) {}
+func (mute) insert(key, slotNo)           {}
+func (mute) victim(key) (slotNo, outcome) { return none, missing }
+func (mute) forget(slotNo)                {}
+func (mute) close()                       {}
 
 // TestAudit shows that each rule of audit can fail.
 func TestAudit(t *testing.T) {
 	spoil := map[string]func(c *Cache){
-		"pin":         func(c *Cache) { c.slots[1].pins = 1 },
-		"state":       func(c *Cache) { c.slots[1].state = limbo },
+		"pin":         func(c *Cache) { c.slots[1].word.Add(1) },
+		"state":       func(c *Cache) { c.slots[1].to(limbo) },
 		"key":         func(c *Cache) { c.slots[1].key.Store(uint64(keyOf(0, 1))) },
 		"leak":        func(c *Cache) { c.free.fresh++ },
-		"free pinned": func(c *Cache) { c.slots[5].pins = 1 },
+		"free pinned": func(c *Cache) { c.slots[5].word.Add(1) },
 		"free keyed":  func(c *Cache) { c.slots[5].key.Store(9) },
-		"given twice": func(c *Cache) { c.give(c.free.pop(c.slots)); c.free.fresh-- },
+		"given twice": func(c *Cache) { c.give(c.free.pop(c.slots, 0)); c.free.fresh-- },
 		"error kept":  func(c *Cache) { c.failures.remember(3, errEnough) },
 	}
 	for name, wrong := range spoil {
@@ -223,19 +226,22 @@ func BenchmarkHit(b *testing.B) {
 	}
 }
 
-// BenchmarkLookup is acquire and unpin of a block that is there, at random.
-func BenchmarkLookup(b *testing.B) {
-	r, l := benchRig(b, Config{Slots: 1 << 14, Policy: PolicyClock}, 1<<13)
+// BenchmarkHitLookup is pin and unpin of a block that is there, at random.
+func BenchmarkHitLookup(b *testing.B) {
+	r, l := benchRig(b, Config{Slots: 1 << 14, Policy: PolicyLFU}, 1<<13)
 	_ = l.Visit(context.Background(), 0, all(1<<13), func(int, []byte) error { return nil })
 	dice := rand.New(rand.NewPCG(1, 1))
 	var order [1 << 12]key
 	for i := range order {
 		order[i] = keyOf(0, base.BlockNo(dice.IntN(1<<13)))
 	}
+	c := r.cache
 	b.ResetTimer()
 	for i := range b.N {
-		s, _ := r.cache.acquire(order[i%len(order)], noEntry)
-		r.cache.unpin(s)
+		k := order[i%len(order)]
+		s := c.find(k)
+		c.slots[s].pin(k)
+		c.unpin(s)
 	}
 }
 

@@ -1,6 +1,10 @@
 package blockcache
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"github.com/aether-ooc/aether-ooc/internal/base"
+)
 
 // clock is CLOCK: a hand goes round the slots, spares those touched since it
 // last came by, and advises the first that was not. A block starts untouched,
@@ -16,12 +20,14 @@ type clock struct {
 
 func clockTables(slots int64) int64 { return region[atomic.Uint32](slots + 1) }
 
-func openClock(env policyEnv) (policy, error) {
-	return &clock{touched: carve[atomic.Uint32](env.memory, env.slots+1)}, nil
+func openClock(c *Cache, m *memory) (policy, error) {
+	return &clock{touched: carve[atomic.Uint32](m, c.cfg.Slots+1)}, nil
 }
 
+func (p *clock) asked(FileID, []base.BlockNo) {}
+
 func (p *clock) touch(_ key, s slotNo) {
-	if s != none && p.touched[s].Load() == 0 { // read first: a hot block's line stays shared
+	if p.touched[s].Load() == 0 { // read first: a hot block's line stays shared
 		p.touched[s].Store(1)
 	}
 }
@@ -30,7 +36,7 @@ func (p *clock) insert(_ key, s slotNo) { p.touched[s].Store(0) }
 
 // victim ends: within two rounds every mark is gone, unless lanes touch slots as
 // fast as the hand turns, and then the round's end is as good a place as any.
-func (p *clock) victim() slotNo {
+func (p *clock) victim(key) (slotNo, outcome) {
 	n := uint64(len(p.touched) - 1)
 	s := none
 	for range 2 * n {
@@ -39,7 +45,7 @@ func (p *clock) victim() slotNo {
 			break
 		}
 	}
-	return s
+	return s, missing
 }
 
 func (p *clock) forget(s slotNo) { p.touched[s].Store(0) }

@@ -3,8 +3,8 @@ package blockcache
 import (
 	"fmt"
 	"math"
-	"math/bits"
 	"sort"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/aether-ooc/aether-ooc/internal/base"
@@ -16,14 +16,20 @@ import (
 type Config struct {
 	Slots  int    // blocks that the cache can hold
 	Lanes  int    // lanes that will be made, default 1
-	Policy string // "ristretto" (default) or "clock"
+	Policy string // "lfu", "ristretto" (default) or "clock"
+
+	// Blocks is how many blocks the files to be added have together: New makes
+	// room for their tables, and Footprint counts it.
+	Blocks int64
 
 	Depth int // reads that one lane keeps in flight at most, default 256
 	Group int // reads that one lane hands to its ring at a time, default 32
 
-	// MergeAdjacent is how many consecutive missing blocks may become one read
-	// (with a buffer each); default 1: every block its own read.
-	MergeAdjacent int
+	// Merge is the most blocks of one read; 1: every block is a read of its own;
+	// 0: as many as pays. Missing blocks near each other become one read where
+	// Cost says that it is cheaper to read on over what lies between.
+	Merge int
+	Cost  ReadCost // default DefaultReadCost
 
 	// OnVisit, when set, is told what each Visit asks for, before it does, on
 	// the lane's goroutine. It must neither keep nor change blocks.
@@ -33,26 +39,32 @@ type Config struct {
 const (
 	defaultDepth = 256
 	defaultGroup = 32
+	defaultMerge = 32
+	maxMerge     = 1 << (SizeBuckets - 1)
+	usualRead    = 8 // blocks of a read that windows and groups are laid out for, if reads may be as long
 	maxSlots     = math.MaxUint32 - 1
 )
 
 // complete fills in the defaults, and refuses what cannot work.
 func (c Config) complete() (Config, error) {
-	for _, n := range []int{c.Lanes, c.Depth, c.Group, c.MergeAdjacent} {
+	for _, n := range []int{c.Lanes, c.Depth, c.Group, c.Merge} {
 		if n < 0 {
 			return c, fmt.Errorf("blockcache: lanes %d, depth %d, group %d, merge limit %d: none may be negative (0 means the default)",
-				c.Lanes, c.Depth, c.Group, c.MergeAdjacent)
+				c.Lanes, c.Depth, c.Group, c.Merge)
 		}
 	}
 	setDefault(&c.Lanes, 1)
 	setDefault(&c.Depth, defaultDepth)
 	setDefault(&c.Group, defaultGroup)
-	setDefault(&c.MergeAdjacent, 1)
+	setDefault(&c.Merge, defaultMerge)
+	if c.Cost == nil {
+		c.Cost = DefaultReadCost()
+	}
 	if c.Policy == "" {
-		c.Policy = PolicyRistretto
+		c.Policy = DefaultPolicy
 	}
 	quota := max(1, c.Slots/c.Lanes) // no read and no depth can use more, however large a number was given
-	c.Depth, c.MergeAdjacent = min(c.Depth, quota), min(c.MergeAdjacent, quota)
+	c.Depth, c.Merge = min(c.Depth, quota), min(c.Merge, quota, maxMerge)
 	c.Depth = min(c.Depth, c.window())
 	c.Group = min(c.Group, c.Depth, max(1, c.window()/4))
 	return c, c.validate()
@@ -75,24 +87,52 @@ func (c Config) validate() error {
 	if c.Slots > maxSlots {
 		return fmt.Errorf("blockcache: %d slots are more than the %d that can be numbered; lower the memory budget", c.Slots, maxSlots)
 	}
-	return nil
+	return c.Cost.validate()
 }
 
 // window is how many blocks one lane may hold: its quota, but no more than it
 // has use for, which is a full depth of its own and as much again of others'.
 func (c Config) window() int {
-	return min(c.Slots/c.Lanes, 2*c.Depth*c.MergeAdjacent)
+	return min(c.Slots/c.Lanes, 2*c.Depth*min(c.Merge, usualRead))
 }
+
+// groupBlocks is how many blocks a group of reads brings at most: so few that a
+// window has several groups, whatever is merged.
+func (c Config) groupBlocks() int {
+	return max(1, min(c.Group*min(c.Merge, usualRead), c.window()/4))
+}
+
+// groupPieces is how many buffers the reads of a group have at most: before each
+// block may lie a sink.
+func (c Config) groupPieces() int { return 2 * c.groupBlocks() }
+
+func (c Config) costs() []float64 { return c.Cost.blockCosts(c.Merge) }
+
+func (c Config) sinkBytes() int { return longestSkip(c.costs()) * base.BlockSize }
 
 func (c Config) batches() int { return max(1, c.Depth/c.Group) }
 
 // tableBytes is the arena with its tables: everything that lies off the heap.
 func (c Config) tableBytes() int64 {
 	n := int64(c.Slots)
-	return n*base.BlockSize +
-		region[slot](n+1) + region[slotNo](int64(headCount(c.Slots))) +
-		policies[c.Policy].tables(n)
+	return n*base.BlockSize + int64(c.Lanes)*region[byte](int64(c.sinkBytes())) +
+		region[slot](n+1) + policies[c.Policy].tables(n) + c.fileBytes()
 }
+
+// fileBytes is what the tables of the files take, as far as they are foreseen.
+func (c Config) fileBytes() int64 {
+	if c.Blocks == 0 {
+		return 0
+	}
+	n := region[atomic.Uint32](c.Blocks)
+	if policies[c.Policy].counts {
+		n += region[counters4]((c.Blocks + 3) / 4)
+	}
+	return n + fileSlack
+}
+
+// fileSlack is what is lost where the tables of some files are aligned.
+const fileSlack = 4 << 10
 
 // laneBytes is what one lane holds on the heap.
 func (c Config) laneBytes() int64 {
@@ -100,7 +140,7 @@ func (c Config) laneBytes() int64 {
 	return int64(unsafe.Sizeof(Lane{})) +
 		int64(c.window())*int64(unsafe.Sizeof(entry{})+unsafe.Sizeof(entryNo(0))) +
 		reads*int64(unsafe.Sizeof(uring.Read{})) +
-		reads*int64(c.MergeAdjacent)*int64(unsafe.Sizeof([]byte{})+unsafe.Sizeof(entryNo(0)))
+		int64(c.batches()*c.groupPieces())*int64(unsafe.Sizeof([]byte{})+unsafe.Sizeof(entryNo(0)))
 }
 
 // Footprint is how many bytes a cache made by New holds at most: the arena, the
@@ -147,7 +187,3 @@ func Fit(budget int64, c Config) (Config, error) {
 	c.Slots = over - 1
 	return c, nil
 }
-
-// headCount is how many buckets the table has: a power of two, so that a
-// bucket is cut out of a key with a mask, and enough for short chains.
-func headCount(slots int) int { return max(minHeads, 1<<bits.Len(uint(slots-1))) }

@@ -17,6 +17,7 @@ const noEntry entryNo = 0
 type entry struct {
 	slot    slotNo
 	waiting bool // for another lane's read
+	guest   bool // it is read, but not to be kept
 	at      int  // the block's place in the visit's list
 	// next links the entries that wait for the same slot (guarded by the lock of
 	// its bucket), then those in a mailbox (guarded by the mailbox's).
@@ -38,6 +39,7 @@ type Lane struct {
 	open    *batch   // being gathered, or nil
 	flying  int      // batches that the ring has
 	broken  error    // why the ring can no longer be used
+	sink    []byte   // where blocks go that lie between wanted ones; nobody looks
 
 	visit visit   // the one in progress
 	wake  []*Lane // lanes that have mail from the batch being settled
@@ -62,6 +64,7 @@ func (c *Cache) NewLane(r uring.Ring) *Lane {
 		l.idle = append(l.idle, l.first+entryNo(size-1-i))
 	}
 	l.makeBatches(c.cfg)
+	l.sink = c.sinks[c.made]
 	c.lanes[c.made] = l
 	c.made++
 	return l

@@ -39,3 +39,12 @@ func carve[T any](m *memory, n int) []T {
 	m.rest = m.rest[size:]
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n)
 }
+
+// carveOrMake cuts n zero values from m, or makes them on the heap if m has not
+// so many left.
+func carveOrMake[T any](m *memory, n int) []T {
+	if region[T](int64(n)) > int64(len(m.rest)) {
+		return make([]T, n)
+	}
+	return carve[T](m, n)
+}

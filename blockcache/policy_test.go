@@ -12,18 +12,23 @@ import (
 	"github.com/aether-ooc/aether-ooc/internal/base"
 )
 
-// openPolicy makes a policy of its own memory.
-func openPolicy(t *testing.T, name string, slots int, rejected func(key)) policy {
-	m, err := reserve(policies[name].tables(int64(slots)) + align)
+// openPolicy makes a policy over two files of so many blocks that are not there.
+func openPolicy(t *testing.T, name string, slots, blocks int) (policy, *Cache) {
+	c, err := New(Config{Slots: slots, Policy: name})
 	require.NoError(t, err)
-	p, err := policies[name].open(policyEnv{slots: slots, slack: slots / 8, memory: m, rejected: rejected})
-	require.NoError(t, err)
+	var files []*file
+	for range 2 {
+		files = append(files, &file{where: make([]atomic.Uint32, blocks), heat: make([]counters4, (blocks+3)/4)})
+	}
+	c.files.Store(&files)
 	t.Cleanup(func() {
-		p.close()
-		require.NoError(t, m.free())
+		c.policy.close()
+		require.NoError(t, c.memory.free())
 	})
-	return p
+	return c.policy, c
 }
+
+func rejections(c *Cache) int64 { return c.file(0).rejected.Load() + c.file(1).rejected.Load() }
 
 // settlePolicy waits until ristretto has looked at every Set.
 func settlePolicy(p policy) {
@@ -37,44 +42,57 @@ func settlePolicy(p policy) {
 type policyModel struct {
 	t     *testing.T
 	p     policy
-	where map[key]slotNo
-	what  []key // by slot number
+	cache *Cache
 	next  slotNo
 	hits  int
 	asks  int
 	swept int
 }
 
-func (m *policyModel) ask(k key) {
+func newPolicyModel(t *testing.T, name string, slots, blocks int) *policyModel {
+	m := &policyModel{t: t, next: 1}
+	m.p, m.cache = openPolicy(t, name, slots, blocks)
+	return m
+}
+
+func (m *policyModel) ask(no base.BlockNo) {
 	m.asks++
-	if s := m.where[k]; s != none {
+	m.p.asked(0, []base.BlockNo{no})
+	k := keyOf(0, no)
+	if s := m.cache.find(k); s != none {
 		m.hits++
-		m.p.touch(k, s)
+		if t, ok := m.p.(toucher); ok {
+			t.touch(k, s)
+		}
 		return
 	}
-	m.p.touch(k, none)
-	s := m.room()
-	m.where[k], m.what[s] = s, k
+	s, o := m.room(k)
+	if o == guest {
+		return
+	}
+	m.cache.where(k).Store(uint32(s))
+	m.cache.slots[s].key.Store(uint64(k))
+	m.cache.slots[s].to(reading)
+	m.cache.slots[s].to(resident)
 	m.p.insert(k, s)
 }
 
-func (m *policyModel) room() slotNo {
-	if int(m.next) < len(m.what) {
+func (m *policyModel) room(k key) (slotNo, outcome) {
+	if n := slotNo(len(m.cache.slots)); m.next < n {
 		m.next++
-		return m.next - 1
+		return m.next - 1, missing
 	}
 	settlePolicy(m.p)
-	s := m.p.victim()
+	s, o := m.p.victim(k)
 	if s == none {
 		m.swept++
-		s = slotNo(1 + m.asks%(len(m.what)-1))
+		s = slotNo(1 + m.asks%(len(m.cache.slots)-1))
 	}
-	require.True(m.t, s > 0 && int(s) < len(m.what), "slot %d is advised", s)
-	if m.what[s] != noKey {
-		m.where[m.what[s]] = none
-		m.p.forget(s)
+	require.True(m.t, s > 0 && int(s) < len(m.cache.slots), "slot %d is advised", s)
+	if o == missing {
+		require.True(m.t, m.cache.evict(s, false))
 	}
-	return s
+	return s, o
 }
 
 // TestPolicyContract: a policy advises slots that exist, has advice for nearly
@@ -84,16 +102,15 @@ func TestPolicyContract(t *testing.T) {
 	for _, name := range Policies() {
 		t.Run(name, func(t *testing.T) {
 			const slots, hot = 400, 100
-			m := &policyModel{t: t, where: map[key]slotNo{}, what: make([]key, slots+1), next: 1}
-			m.p = openPolicy(t, name, slots, func(key) {})
+			m := newPolicyModel(t, name, slots, 10_000)
 			dice := rand.New(rand.NewPCG(1, 2))
 			cold := base.BlockNo(hot)
 			for round := range 200 {
 				for range 64 {
-					m.ask(keyOf(0, base.BlockNo(dice.IntN(hot))))
+					m.ask(base.BlockNo(dice.IntN(hot)))
 				}
 				for range 32 {
-					m.ask(keyOf(0, cold))
+					m.ask(cold)
 					cold++
 				}
 				if round == 20 { // warm
@@ -111,39 +128,41 @@ func TestPolicyContract(t *testing.T) {
 // TestPolicyForgets: a slot that was emptied without the policy's advice is
 // not held against its next block.
 func TestPolicyForgets(t *testing.T) {
-	var rejected atomic.Int64
-	p := openPolicy(t, PolicyRistretto, 8, func(key) { rejected.Add(1) }).(*ristrettoPolicy)
+	advised, c := openPolicy(t, PolicyRistretto, 8, 20)
+	p := advised.(*ristrettoPolicy)
+	victim := func() slotNo { s, _ := p.victim(noKey); return s }
 	old, young := keyOf(1, 10), keyOf(1, 11)
 	p.insert(old, 3)
 	p.forget(3)
 	p.insert(young, 3)
 	settlePolicy(p)
 	p.doom(3, old) // late news
-	require.Equal(t, none, p.victim())
+	require.Equal(t, none, victim())
 	p.doom(3, young)
 	p.doom(3, young)
-	require.Equal(t, slotNo(3), p.victim())
-	require.Equal(t, none, p.victim(), "a slot is advised once")
+	require.Equal(t, slotNo(3), victim())
+	require.Equal(t, none, victim(), "a slot is advised once")
 
 	p.doom(3, young)
 	p.touch(young, 3) // wanted after all
 	settlePolicy(p)
-	require.Equal(t, none, p.victim())
-	require.Zero(t, rejected.Load())
+	require.Equal(t, none, victim())
+	require.Zero(t, rejections(c))
 }
 
 // TestPendingBound: when ristretto does not keep up, blocks are declined, and no
 // lane waits.
 func TestPendingBound(t *testing.T) {
-	var rejected atomic.Int64
-	p := openPolicy(t, PolicyRistretto, 3*maxPending, func(key) { rejected.Add(1) }).(*ristrettoPolicy)
+	advised, c := openPolicy(t, PolicyRistretto, 3*maxPending, maxPending)
+	p := advised.(*ristrettoPolicy)
+	victim := func() slotNo { s, _ := p.victim(noKey); return s }
 	p.pending.Add(maxPending) // as if it slept
 	for s := range slotNo(maxPending) {
 		p.insert(keyOf(0, base.BlockNo(s)), s+1)
 	}
-	require.EqualValues(t, maxPending, rejected.Load())
+	require.EqualValues(t, maxPending, rejections(c))
 	for s := range slotNo(maxPending) {
-		require.Equal(t, s+1, p.victim())
+		require.Equal(t, s+1, victim())
 	}
 	p.pending.Add(-maxPending)
 }
@@ -167,15 +186,15 @@ func TestHash(t *testing.T) {
 // some generations of blocks.
 func TestRistrettoHeap(t *testing.T) {
 	for _, slots := range []int{1, 100, 1000, 15_000, 60_000} {
-		m := &policyModel{t: t, where: map[key]slotNo{}, what: make([]key, slots+1), next: 1}
-		for no := range 4 * slots { // so that the model does not grow
-			m.where[keyOf(0, base.BlockNo(no))] = none
-		}
+		m := newPolicyModel(t, PolicyClock, slots, 4*slots)
+		memory, err := reserve(ristrettoTables(int64(slots)) + align)
+		require.NoError(t, err)
 		before := heapInUse()
-		m.p = openPolicy(t, PolicyRistretto, slots, func(key) {})
+		m.p, err = openRistretto(m.cache, memory)
+		require.NoError(t, err)
 		dice := rand.New(rand.NewPCG(1, uint64(slots)))
 		for range max(6*slots, 3000) {
-			m.ask(keyOf(0, base.BlockNo(dice.IntN(4*slots))))
+			m.ask(base.BlockNo(dice.IntN(4 * slots)))
 		}
 		settlePolicy(m.p)
 		held := heapInUse() - before
@@ -183,6 +202,8 @@ func TestRistrettoHeap(t *testing.T) {
 		t.Logf("%d slots: %d bytes held, %d promised, %.0f a slot", slots, held, bound, float64(held)/float64(slots))
 		require.LessOrEqual(t, held, bound)
 		runtime.KeepAlive(m)
+		m.p.close()
+		require.NoError(t, memory.free())
 	}
 }
 
@@ -196,5 +217,5 @@ func heapInUse() int64 {
 
 func ExamplePolicies() {
 	fmt.Println(Policies())
-	// Output: [clock ristretto]
+	// Output: [clock lfu ristretto]
 }

@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 
 	"github.com/dgraph-io/ristretto/v2"
+
+	"github.com/aether-ooc/aether-ooc/internal/base"
 )
 
 // ristrettoPolicy lets ristretto (TinyLFU admission, sampled LFU eviction)
@@ -62,17 +64,18 @@ func ristrettoTables(slots int64) int64 { return region[mark](slots+1) + region[
 // and its buffers and empty shards.
 func ristrettoHeap(slots int64) int64 { return 4*counters(slots) + 216*slots + 640<<10 }
 
-func openRistretto(env policyEnv) (policy, error) {
+func openRistretto(c *Cache, m *memory) (policy, error) {
+	slots := c.cfg.Slots
 	p := &ristrettoPolicy{
-		rejected: env.rejected,
-		marks:    carve[mark](env.memory, env.slots+1),
-		queue:    carve[slotNo](env.memory, env.slots),
+		rejected: c.onRejected,
+		marks:    carve[mark](m, slots+1),
+		queue:    carve[slotNo](m, slots),
 	}
-	slack := min(env.slack+maxPending/4, env.slots/8)
+	slack := min(c.cfg.Lanes*c.cfg.window()+maxPending/4, slots/8)
 	var err error
 	p.cache, err = ristretto.NewCache(&ristretto.Config[uint64, slotNo]{
-		NumCounters:        counters(int64(env.slots)),
-		MaxCost:            int64(env.slots - slack),
+		NumCounters:        counters(int64(slots)),
+		MaxCost:            int64(slots - slack),
 		BufferItems:        getBuffer,
 		IgnoreInternalCost: true,
 		KeyToHash:          func(k uint64) (uint64, uint64) { return k, 0 },
@@ -106,11 +109,16 @@ func mix(x uint32) uint32 {
 	return x ^ x>>16
 }
 
-// touch counts the access. A doomed block that is asked for again is offered
-// again.
+// asked counts the accesses.
+func (p *ristrettoPolicy) asked(f FileID, blocks []base.BlockNo) {
+	for _, no := range blocks {
+		p.cache.Get(hash(keyOf(f, no)))
+	}
+}
+
+// touch offers a doomed block that is asked for again anew.
 func (p *ristrettoPolicy) touch(k key, s slotNo) {
-	p.cache.Get(hash(k))
-	if s != none && p.marks[s].doomed.Load() == 1 {
+	if p.marks[s].doomed.Load() == 1 {
 		p.insert(k, s)
 	}
 }
@@ -164,7 +172,7 @@ func (p *ristrettoPolicy) doom(s slotNo, k key) {
 	}
 }
 
-func (p *ristrettoPolicy) victim() slotNo {
+func (p *ristrettoPolicy) victim(key) (slotNo, outcome) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for p.queued > 0 {
@@ -173,10 +181,10 @@ func (p *ristrettoPolicy) victim() slotNo {
 		p.queued--
 		p.marks[s].queued = 0
 		if p.marks[s].doomed.Load() == 1 {
-			return s
+			return s, missing
 		}
 	}
-	return none
+	return none, missing
 }
 
 func (p *ristrettoPolicy) forget(s slotNo) {

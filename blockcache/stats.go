@@ -6,11 +6,19 @@ type Counters struct {
 	Hits      int64 // it was there
 	Misses    int64 // the lane that asked read it
 	Waits     int64 // another lane was reading it
-	Reads     int64 // read requests: as many as misses, or fewer when neighbours were merged
+	Reads     int64 // read requests: as many as misses, or fewer where one brought several
 	BytesRead int64
-	Evictions int64 // blocks that made room for others; of the cache as a whole, not of a lane
-	Rejected  int64 // blocks that the policy declined to keep; likewise
+	BytesSunk int64   // of them, those that nobody had asked for: of blocks between two that were missing
+	ReadCost  float64 // of the reads together, in reads of one block; see Config.Cost
+	Evictions int64   // blocks that left again; of the cache as a whole, not of a lane
+	Rejected  int64   // blocks that the policy declined to keep; likewise
+
+	// ReadSizes counts the reads by their blocks: of 1, 2, 3–4, 5–8, and so on.
+	ReadSizes [SizeBuckets]int64
 }
+
+// SizeBuckets is how many ranges of sizes of reads are told apart.
+const SizeBuckets = 9
 
 func (c *Counters) add(o Counters) {
 	c.Hits += o.Hits
@@ -20,6 +28,11 @@ func (c *Counters) add(o Counters) {
 	c.BytesRead += o.BytesRead
 	c.Evictions += o.Evictions
 	c.Rejected += o.Rejected
+	c.BytesSunk += o.BytesSunk
+	c.ReadCost += o.ReadCost
+	for i, n := range o.ReadSizes {
+		c.ReadSizes[i] += n
+	}
 }
 
 // Asked is how many blocks were asked for.

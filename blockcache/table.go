@@ -2,17 +2,16 @@ package blockcache
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"github.com/aether-ooc/aether-ooc/internal/base"
-	"github.com/aether-ooc/aether-ooc/internal/invariants"
 )
 
-// lockCount locks share the buckets; lockRun neighbouring buckets, a cache line
-// of heads, have the same lock.
+// lockCount locks are shared by all blocks; lockRun neighbouring blocks have the
+// same one, so that a run of misses stays with it.
 const (
 	lockCount = 64
-	lockRun   = align / 4
-	minHeads  = lockCount * lockRun
+	lockRun   = 16
 )
 
 // paddedMutex fills a cache line, so that lanes at different locks do not
@@ -22,94 +21,71 @@ type paddedMutex struct {
 	_ [align - 8]byte
 }
 
-// table finds the slot of a block: buckets of slots chained by number. Its size
-// follows from the number of slots, whatever the size of the files.
+// table finds the slot of a block: an entry for each block of each file. A hit
+// takes no lock; who reads a block, or waits for it to be read, takes the
+// block's.
 type table struct {
-	slots []slot   // [0] is unused: slot numbers start at 1
-	heads []slotNo // first slot of each bucket's chain
+	slots []slot // [0] is unused: slot numbers start at 1
 	locks [lockCount]paddedMutex
 }
 
-// bucket keeps blocks that follow each other in a file beside each other, since
-// that is the order in which they are asked for.
-func (t *table) bucket(k key) uint32 {
-	return (uint32(k) + uint32(k>>32)*0x9E3779B1) & uint32(len(t.heads)-1)
-}
-
-// lock takes and returns the lock of k's bucket.
+// lock takes and returns k's lock.
 func (t *table) lock(k key) *sync.Mutex {
-	mu := &t.locks[t.bucket(k)/lockRun%lockCount].Mutex
+	mu := &t.locks[(uint32(k)/lockRun+uint32(k>>32))%lockCount].Mutex
 	mu.Lock()
 	return mu
 }
 
-// find, link and unlink want the lock of k's bucket held.
-func (t *table) find(k key) slotNo {
-	s := t.heads[t.bucket(k)]
-	for s != none && !t.slots[s].is(k) {
-		s = t.slots[s].next
-	}
-	return s
-}
+// where is the entry of block k, which must lie in its file.
+func (c *Cache) where(k key) *atomic.Uint32 { return &c.file(k.file()).where[k.block()] }
 
-func (t *table) link(s slotNo, k key) {
-	head := &t.heads[t.bucket(k)]
-	t.slots[s].key.Store(uint64(k))
-	t.slots[s].next = *head
-	*head = s
-}
-
-func (t *table) unlink(s slotNo, k key) {
-	at := &t.heads[t.bucket(k)]
-	for *at != s {
-		at = &t.slots[*at].next
-	}
-	*at = t.slots[s].next
-	t.slots[s].next = none
-}
+func (c *Cache) find(k key) slotNo { return slotNo(c.where(k).Load()) }
 
 // outcome says what asking for a block led to.
 type outcome uint8
 
 const (
-	hit     outcome = iota // it is there, and pinned
-	waiting                // another's read will bring it; pinned, the window entry is registered
+	waiting outcome = iota // another's read will bring it; pinned, the window entry is registered
+	hit                    // it has come in the meantime, and is pinned
 	missing                // the caller has a pinned slot to read it into
+	guest                  // likewise, and the block is not to be kept
 )
 
-// acquire pins block k, whatever it takes short of reading it. e is the window
-// entry that is told when a read by another lane ends.
+// acquire pins block k, which was not there a moment ago, whatever it takes
+// short of reading it. e is the window entry that is told when a read by another
+// lane ends.
 func (c *Cache) acquire(k key, e entryNo) (slotNo, outcome) {
+	taken, o := c.take(k)
 	mu := c.lock(k)
-	s, o := c.pin(k, e)
-	mu.Unlock()
-	if s != none {
-		return s, o
-	}
-	taken := c.take()
-	mu = c.lock(k)
 	defer mu.Unlock()
-	if s, o := c.pin(k, e); s != none { // another lane was faster
+	if s, o := c.join(k, e); s != none { // another lane was faster
 		c.give(taken)
 		return s, o
 	}
-	c.link(taken, k)
-	c.slots[taken].to(reading)
-	c.slots[taken].pins = 1
-	return taken, missing
+	sl := &c.slots[taken]
+	sl.key.Store(uint64(k))
+	sl.word.Store(uint64(sl.load().in(reading) + 1))
+	c.where(k).Store(uint32(taken))
+	if o == guest {
+		c.onRejected(k)
+	}
+	return taken, o
 }
 
-// pin wants the bucket locked.
-func (c *Cache) pin(k key, e entryNo) (slotNo, outcome) {
+// join pins a block that is there or being read. It wants the block's lock.
+func (c *Cache) join(k key, e entryNo) (slotNo, outcome) {
 	s := c.find(k)
 	if s == none {
 		return none, missing
 	}
 	sl := &c.slots[s]
-	sl.pins++
-	if sl.state != reading {
+	if sl.pin(k) {
 		return s, hit
 	}
+	if !sl.is(k) || sl.load().state() != reading { // it is being emptied
+		return none, missing
+	}
+	sl.word.Add(1)
 	c.entry(e).next = sl.waiters
 	sl.waiters = e
 	return s, waiting
@@ -118,40 +94,22 @@ func (c *Cache) pin(k key, e entryNo) (slotNo, outcome) {
 // unpin ends a hold. The last holder of a slot that nobody shall find again
 // frees it.
 func (c *Cache) unpin(s slotNo) {
-	sl := &c.slots[s]
-	k := key(sl.key.Load())
-	mu := c.lock(k)
-	sl.pins--
-	invariants.Check(sl.pins >= 0, "slot %d has %d pins", s, sl.pins)
-	was := sl.state
-	gone := sl.pins == 0 && (was == limbo || was == failed)
-	if gone {
-		c.vacate(s, k)
-	}
-	mu.Unlock()
-	if gone {
-		c.left(s, k, was)
+	if was, gone := c.slots[s].unpin(); gone {
+		c.left(s, was)
 		c.give(s)
 	}
 }
 
-// vacate wants the bucket locked and the slot unpinned. A failed one is out of
-// the chain already.
-func (c *Cache) vacate(s slotNo, k key) {
+// left takes what was emptied out of the table and keeps the books.
+func (c *Cache) left(s slotNo, was state) {
 	sl := &c.slots[s]
-	if sl.state != failed {
-		c.unlink(s, k)
-	}
-	sl.to(free)
+	k := key(sl.key.Load())
 	sl.key.Store(uint64(noKey))
-}
-
-// left keeps the books after a slot was vacated.
-func (c *Cache) left(s slotNo, k key, was state) {
 	if was == failed {
 		c.failures.forget(s)
 		return
 	}
+	c.where(k).CompareAndSwap(uint32(s), uint32(none))
 	c.file(k.file()).evictions.Add(1)
 	c.policy.forget(s)
 }
@@ -165,7 +123,7 @@ func (c *Cache) settle(s slotNo, next state, err error) entryNo {
 	mu := c.lock(k)
 	defer mu.Unlock()
 	if err != nil {
-		c.unlink(s, k)
+		c.where(k).Store(uint32(none))
 		c.failures.remember(s, err)
 	}
 	sl.to(next)
@@ -176,11 +134,7 @@ func (c *Cache) settle(s slotNo, next state, err error) entryNo {
 
 // failure is why the pinned slot s does not hold its block; nil when it does.
 func (c *Cache) failure(s slotNo) error {
-	sl := &c.slots[s]
-	mu := c.lock(key(sl.key.Load()))
-	bad := sl.state == failed || sl.state == lost
-	mu.Unlock()
-	if !bad {
+	if c.slots[s].load().holds() {
 		return nil
 	}
 	return c.failures.of(s)

@@ -8,23 +8,27 @@ import "sync"
 type freeList struct {
 	mu    sync.Mutex
 	head  slotNo
+	given int // slots given back and not taken again
 	fresh slotNo
 }
 
-// pop takes a free slot; none when there is none.
-func (l *freeList) pop(slots []slot) slotNo {
+// pop takes a slot that was never used, else one of those given back if there
+// are more than spare of them; none when there is none.
+func (l *freeList) pop(slots []slot, spare int) slotNo {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if s := l.head; s != none {
-		l.head = slots[s].next
-		slots[s].next = none
-		return s
+	if int(l.fresh) < len(slots) {
+		l.fresh++
+		return l.fresh - 1
 	}
-	if int(l.fresh) == len(slots) {
+	if l.given <= spare {
 		return none
 	}
-	l.fresh++
-	return l.fresh - 1
+	s := l.head
+	l.head = slots[s].next
+	slots[s].next = none
+	l.given--
+	return s
 }
 
 func (l *freeList) push(slots []slot, s slotNo) {
@@ -32,22 +36,31 @@ func (l *freeList) push(slots []slot, s slotNo) {
 	defer l.mu.Unlock()
 	slots[s].next = l.head
 	l.head = s
+	l.given++
 }
 
-// take finds a slot to read into: a free one, else one that the policy advises
-// to empty, else any that is not pinned. It never waits. Each lane holds less
-// than its quota when it calls, so at every moment some slot is free or
+// take finds a slot to read block k into: a free one, else one that the policy
+// advises to empty, else any that is not pinned. It never waits. Each lane holds
+// less than its quota when it calls, so at every moment some slot is free or
 // unpinned; the loop turns again only if other lanes took what it went for.
-func (c *Cache) take() slotNo {
+//
+// The outcome is missing, or guest where the policy says that no block should
+// make room for k. Guests lie in slots that other guests have left: of those,
+// spare are not given to blocks that stay, but for want of anything else. While
+// there are none, what is wanted least makes room all the same.
+func (c *Cache) take(k key) (slotNo, outcome) {
 	for {
-		if s := c.free.pop(c.slots); s != none {
-			return s
+		if s := c.free.pop(c.slots, c.spare); s != none {
+			return s, missing
 		}
-		if s := c.takeAdvised(); s != none {
-			return s
+		if s, o := c.takeAdvised(k); s != none {
+			return s, o
+		}
+		if s := c.free.pop(c.slots, 0); s != none {
+			return s, missing
 		}
 		if s := c.sweep(); s != none {
-			return s
+			return s, missing
 		}
 	}
 }
@@ -57,14 +70,19 @@ func (c *Cache) give(s slotNo) { c.free.push(c.slots, s) }
 
 // takeAdvised asks the policy for as many victims as there are slots at most,
 // since all may be pinned.
-func (c *Cache) takeAdvised() slotNo {
+func (c *Cache) takeAdvised(k key) (slotNo, outcome) {
 	for range c.slots {
-		s := c.policy.victim()
-		if s == none || c.evict(s, true) {
-			return s
+		v, o := c.policy.victim(k)
+		if o == guest {
+			if s := c.free.pop(c.slots, 0); s != none {
+				return s, guest
+			}
+		}
+		if v == none || c.evict(v, c.final) {
+			return v, o
 		}
 	}
-	return none
+	return none, missing
 }
 
 // sweep goes once round the arena for an unpinned slot, from where the last
@@ -80,30 +98,18 @@ func (c *Cache) sweep() slotNo {
 	return none
 }
 
-// evict empties slot s if its block is resident and unpinned. If the policy
-// advised it, a pinned one goes to limbo.
-func (c *Cache) evict(s slotNo, advised bool) bool {
-	k := key(c.slots[s].key.Load())
-	if k == noKey || !c.tryVacate(s, k, advised) {
-		return false
-	}
-	c.left(s, k, resident)
-	return true
-}
-
-func (c *Cache) tryVacate(s slotNo, k key, advised bool) bool {
+// evict empties slot s if its block is resident and unpinned. If that is final,
+// because whoever advised it will not do so again, a pinned one goes to limbo.
+func (c *Cache) evict(s slotNo, final bool) bool {
 	sl := &c.slots[s]
-	mu := c.lock(k)
-	defer mu.Unlock()
-	if !sl.is(k) || sl.state != resident {
-		return false
-	}
-	if sl.pins > 0 {
-		if advised {
-			sl.to(limbo)
+	for w := sl.load(); w.state() == resident; w = sl.load() {
+		switch {
+		case w.pins() == 0 && sl.swap(w, w.in(free)+emptied):
+			c.left(s, resident)
+			return true
+		case w.pins() > 0 && (!final || sl.swap(w, w.in(limbo))):
+			return false
 		}
-		return false
 	}
-	c.vacate(s, k)
-	return true
+	return false
 }

@@ -39,6 +39,11 @@ func (l *Lane) Visit(ctx context.Context, f FileID, blocks []base.BlockNo, fn fu
 		l.cache.cfg.OnVisit(f, blocks)
 	}
 	l.visit = visit{ctx: ctx, id: f, file: l.cache.file(f), blocks: blocks, fn: fn}
+	if err := l.visit.file.holds(blocks); err != nil {
+		l.stop(err)
+	} else {
+		l.cache.policy.asked(f, blocks)
+	}
 	for l.more() {
 		l.admit()
 		l.flush()
@@ -73,13 +78,14 @@ func (l *Lane) more() bool {
 func (l *Lane) wants() bool { return l.visit.err == nil && l.visit.next < len(l.visit.blocks) }
 
 // room: one more block may be asked for, whatever that leads to.
-func (l *Lane) room() bool { return len(l.idle) > 0 && (l.open != nil || len(l.spare) > 0) }
+func (l *Lane) room() bool {
+	return len(l.idle) > 0 && (len(l.spare) > 0 || l.open != nil && !l.full(l.open))
+}
 
 // admit asks for blocks in order as long as there is room.
 func (l *Lane) admit() {
 	for l.wants() && l.room() {
-		if err := l.visit.ctx.Err(); err != nil {
-			l.stop(err)
+		if l.visit.next%looksUp == 0 && l.cancelled() {
 			return
 		}
 		l.visit.next++
@@ -87,32 +93,58 @@ func (l *Lane) admit() {
 	}
 }
 
-// ask pins the i-th block of the visit, and deals with what that leads to.
+// looksUp: so many blocks are asked for between two looks at the context.
+const looksUp = 64
+
+func (l *Lane) cancelled() bool {
+	err := l.visit.ctx.Err()
+	if err != nil {
+		l.stop(err)
+	}
+	return err != nil
+}
+
+// ask shows the i-th block of the visit to fn if it is there, without a lock and
+// without an entry of the window, which has room for its pin.
 func (l *Lane) ask(i int) {
 	v := &l.visit
 	no := v.blocks[i]
 	invariants.Check(i == 0 || v.blocks[i-1] < no, "blocks out of order at %d", i)
-	if err := v.file.holds(no); err != nil {
-		l.stop(err)
+	k := keyOf(v.id, no)
+	if s := slotNo(v.file.where[no].Load()); s != none && l.cache.slots[s].pin(k) {
+		l.hit(k, s)
+		l.look(i, s)
 		return
 	}
-	k := keyOf(v.id, no)
+	l.miss(i, k)
+}
+
+func (l *Lane) hit(k key, s slotNo) {
+	l.visit.counts.Hits++
+	if t := l.cache.toucher; t != nil {
+		t.touch(k, s)
+	}
+}
+
+// miss takes an entry of the window for the i-th block, which was not there.
+func (l *Lane) miss(i int, k key) {
+	v := &l.visit
+	if !l.makeWay(k.block()) {
+		return
+	}
 	e := l.reserve()
 	s, o := l.cache.acquire(k, e)
 	en := l.entry(e) // its next is no longer ours to write if it waits
-	en.slot, en.at, en.waiting = s, i, o == waiting
+	en.slot, en.at, en.waiting, en.guest = s, i, o == waiting, o == guest
 	switch o {
 	case hit:
-		v.counts.Hits++
-		l.cache.policy.touch(k, s)
+		l.hit(k, s)
 		l.show(e)
 	case waiting:
 		v.counts.Waits++
-		l.cache.policy.touch(k, none)
-	case missing:
+	default:
 		v.counts.Misses++
-		l.cache.policy.touch(k, none)
-		l.gather(no, e)
+		l.gather(k.block(), e)
 	}
 }
 
@@ -136,17 +168,22 @@ func (l *Lane) finish(e entryNo) {
 	l.show(e)
 }
 
-// show hands the block of entry e to fn, unless the visit is ending, and lets it
-// go.
+// show looks at the block of entry e and gives the entry back.
 func (l *Lane) show(e entryNo) {
 	en := l.entry(e)
+	l.look(en.at, en.slot)
+	l.release(e)
+}
+
+// look hands the block in slot s, which is pinned, to fn, unless the visit is
+// ending, and lets it go.
+func (l *Lane) look(i int, s slotNo) {
 	if l.visit.err == nil {
-		if err := l.visit.fn(en.at, l.cache.block(en.slot)); err != nil {
+		if err := l.visit.fn(i, l.cache.block(s)); err != nil {
 			l.stop(err)
 		}
 	}
-	l.cache.unpin(en.slot)
-	l.release(e)
+	l.cache.unpin(s)
 }
 
 // await sleeps in the ring until a batch or mail has come, if there is nothing
@@ -165,9 +202,7 @@ func (l *Lane) await() {
 		l.breakDown(err)
 		return
 	}
-	if err := l.visit.ctx.Err(); err != nil {
-		l.stop(err)
-	}
+	l.cancelled()
 }
 
 // stop ends the visit early: fn is called no more, nothing more is asked for,
@@ -199,7 +234,9 @@ func (l *Lane) breakDown(err error) {
 	l.stop(l.broken)
 	for i := range l.batches {
 		for _, e := range l.batches[i].entries {
-			l.lose(e)
+			if e != noEntry {
+				l.lose(e)
+			}
 		}
 	}
 	l.wakeOthers()

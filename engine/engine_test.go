@@ -158,10 +158,10 @@ func TestBatchesAreTheOracles(t *testing.T) {
 	configs := []engine.Options{
 		{Lanes: 1},
 		{Lanes: 3, Depth: 4, Policy: "clock"},
-		{Lanes: 2, Depth: 1, Backend: "pread", MergeAdjacent: 4},
+		{Lanes: 2, Depth: 1, Backend: "pread", Merge: 4},
 		{Lanes: 2, Backend: "pread", Buffered: true, Policy: "clock", Memory: 1},
 		{Lanes: 2, Memory: 1},
-		{Memory: 8 << 20, MergeAdjacent: 8},
+		{Memory: 8 << 20, Merge: 8},
 		{Lanes: 1, Resident: engine.ResidentOff},
 		{Lanes: 3, Depth: 4, Policy: "clock", Resident: engine.ResidentOff},
 	}

@@ -54,7 +54,7 @@ func (e *Engine) Info() Info {
 		Lanes: len(e.lanes), Depth: ring.Depth, Lockstep: e.options.lockstep(), Budget: e.budget, Attrs: []TableInfo{},
 	}
 	if i.Policy == "" {
-		i.Policy = blockcache.PolicyRistretto
+		i.Policy = blockcache.DefaultPolicy
 	}
 	if e.features != nil {
 		x := e.features.info(layout.Features)
@@ -100,10 +100,17 @@ type IO struct {
 	Misses    int64 `json:"misses"`
 	Reads     int64 `json:"reads"`
 	ReadBytes int64 `json:"read_bytes"`
+	SunkBytes int64 `json:"sunk_bytes"` // of them, of blocks between missing ones, that nobody had asked for
+
+	// ReadCost is what the reads cost the device by their sizes, in reads of
+	// 4 KiB; ReadSizes counts them by their blocks: of 1, 2, 3–4, 5–8, and so on.
+	ReadCost  float64                       `json:"read_cost"`
+	ReadSizes [blockcache.SizeBuckets]int64 `json:"reads_by_blocks"`
 }
 
 func ioOf(c blockcache.Counters) IO {
-	return IO{Asked: c.Asked(), Hits: c.Hits, Waits: c.Waits, Misses: c.Misses, Reads: c.Reads, ReadBytes: c.BytesRead}
+	return IO{Asked: c.Asked(), Hits: c.Hits, Waits: c.Waits, Misses: c.Misses, Reads: c.Reads, ReadBytes: c.BytesRead,
+		SunkBytes: c.BytesSunk, ReadCost: c.ReadCost, ReadSizes: c.ReadSizes}
 }
 
 // HitRatio is the part of the blocks asked for that needed no read; 0 when none

@@ -83,9 +83,7 @@ func (e *Engine) newDemand(index int64) demand {
 // divide settles lanes and budget.
 func (e *Engine) divide() error {
 	e.demand = e.newDemand(e.graph.Index.Bytes())
-	if e.options.Resident != ResidentOff {
-		e.demand.resident, e.demand.adjacency = sampler.ResidentBytes(e.graph.Superblock), int64(e.graph.Superblock.Blocks)
-	}
+	e.wantResident()
 	for _, t := range e.tables() {
 		e.demand.index += t.Bytes()
 		e.demand.blocks += t.Rows()*t.RowBytes()/base.BlockSize + 2 // with the header's
@@ -112,8 +110,19 @@ func (e *Engine) overBudget(what string, good func(Budget) bool) error {
 
 func (e *Engine) cacheConfig(slots int) blockcache.Config {
 	return blockcache.Config{Slots: slots, Lanes: e.demand.lanes, Policy: e.options.Policy,
-		Depth: e.options.Depth, MergeAdjacent: e.options.MergeAdjacent, OnVisit: e.options.OnVisit}
+		Depth: e.options.Depth, Merge: e.options.Merge, Blocks: e.blocks(), OnVisit: e.options.OnVisit}
 }
+
+// blocks is how many blocks the files have that openCache adds.
+func (e *Engine) blocks() int64 {
+	n := 2 * blocksOf(e.file.Size())
+	for _, t := range e.tables() {
+		n += blocksOf(t.FileBytes())
+	}
+	return n
+}
+
+func blocksOf(bytes int64) int64 { return (bytes + base.BlockSize - 1) / base.BlockSize }
 
 func (e *Engine) footprint(slots int) int64 { return blockcache.Footprint(e.cacheConfig(slots)) }
 

@@ -60,9 +60,10 @@ type Options struct {
 	// for them, and while the request is young.
 	Lockstep int
 
-	// MergeAdjacent is how many consecutive missing blocks may become one
-	// read; 0: the default of the cache.
-	MergeAdjacent int
+	// Merge is the most blocks of one read, which may bring blocks between
+	// missing ones too; 1: every block is a read of its own; 0: as many as pays
+	// on the device.
+	Merge int
 
 	Backend string // "auto" (default), "uring" or "pread"; see uring.Config
 	Policy  string // what the cache keeps: "ristretto" (default), "clock"; see blockcache.Config
@@ -98,7 +99,7 @@ func (o Options) complete() (Options, error) {
 	for _, f := range []struct {
 		name  string
 		value int64
-	}{{"Memory", o.Memory}, {"Lanes", int64(o.Lanes)}, {"Depth", int64(o.Depth)}, {"Lockstep", int64(o.Lockstep)}, {"MergeAdjacent", int64(o.MergeAdjacent)}} {
+	}{{"Memory", o.Memory}, {"Lanes", int64(o.Lanes)}, {"Depth", int64(o.Depth)}, {"Lockstep", int64(o.Lockstep)}, {"Merge", int64(o.Merge)}} {
 		if f.value < 0 {
 			return o, fmt.Errorf("engine: %w: %s is %d: give 0 for the default, or more", ErrOption, f.name, f.value)
 		}

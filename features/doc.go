@@ -15,8 +15,8 @@
 // go over its end, or over many blocks. Gather hands Lane.Visit the ascending
 // list of all blocks that hold a piece of a row; whenever a block arrives, its
 // pieces of all rows asked for are copied to their places. So blocks may arrive
-// in any order, none is read twice, and only rows that lie side by side share a
-// read (Config.MergeAdjacent of the cache).
+// in any order, none is read twice, and rows that lie near each other share a
+// read (Config.Merge of the cache).
 //
 // In a feature file, which `aether-ooc features` writes, no row of up to 4 KiB
 // goes over a block's end: see Aligned.

@@ -166,7 +166,7 @@ func TestGather(t *testing.T) {
 		makeArray("float32", 4, 1, 1),
 	} {
 		for _, c := range []blockcache.Config{
-			{Slots: 1}, {Slots: 64, Lanes: 2}, {Slots: 300, MergeAdjacent: 8}, {Slots: 4000, Lanes: 2, Policy: blockcache.PolicyClock},
+			{Slots: 1}, {Slots: 64, Lanes: 2}, {Slots: 300, Merge: 8}, {Slots: 4000, Lanes: 2, Policy: blockcache.PolicyClock},
 		} {
 			t.Run(fmt.Sprintf("%s%v/%d", a.dtype, a.shape, c.Slots), func(t *testing.T) {
 				s := openSource(t, write(t, "x.npy", a.bytes()), Options{Role: layout.Attr, Nodes: uint64(a.rows)})
@@ -201,7 +201,7 @@ func TestEachBlockOnce(t *testing.T) {
 	})
 	require.Equal(t, blocks, n.Reads)
 
-	n = withLanes(t, s, blockcache.Config{Slots: 4000, MergeAdjacent: 8}, nil, func(_ int, l *blockcache.Lane) {
+	n = withLanes(t, s, blockcache.Config{Slots: 4000, Merge: 8}, nil, func(_ int, l *blockcache.Lane) {
 		gatherSame(t, l, s, a, choices(500)["all, backwards"])
 	})
 	require.Equal(t, (blocks+7)/8, n.Reads)
@@ -254,7 +254,7 @@ func TestFailEachRead(t *testing.T) {
 	rows := choices(300)["random"]
 	for k := int64(0); ; k++ {
 		for _, plan := range []*faultio.Plan{faultio.FailAt(k, syscall.EIO), faultio.ShortenAt(k, 5)} {
-			withLanes(t, s, blockcache.Config{Slots: 16}, plan, func(_ int, l *blockcache.Lane) {
+			withLanes(t, s, blockcache.Config{Slots: 16, Merge: 1}, plan, func(_ int, l *blockcache.Lane) {
 				dst := make([]byte, int64(len(rows))*s.RowBytes())
 				err := s.Gather(context.Background(), l, rows, dst)
 				if plan.Fired() == 0 {

@@ -85,6 +85,9 @@ func (s *Source) AddTo(c *blockcache.Cache) blockcache.FileID {
 	return s.id
 }
 
+// FileBytes is the length of the file.
+func (s *Source) FileBytes() int64 { return s.file.Size() }
+
 func (s *Source) examine(o Options, a *layout.Attachment) error {
 	if err := s.loadSums(o, a); err != nil {
 		return err
