@@ -37,6 +37,7 @@ type npz struct {
 // pairs gives the next edges as they stand in the file; io.EOF after the last.
 type pairs interface {
 	next(src, dst []base.NodeID) (n int, err error)
+	finish() error // after the last: reads on to the arrays' checksums
 	close() error
 }
 
@@ -237,6 +238,14 @@ func (m *intArray) skip(n int64) error {
 	return nil
 }
 
+// finish compares the array with its checksum, which is known at its end.
+func (m *intArray) finish() error {
+	if _, err := io.Copy(io.Discard, m.r); err != nil {
+		return m.d.damaged(m.name, err)
+	}
+	return nil
+}
+
 // asArray takes an edge_index.
 func (d *npz) asArray(name string, l Layout) error {
 	m, err := d.ints(name, 0)
@@ -277,7 +286,8 @@ func (p *mixed) next(src, dst []base.NodeID) (int, error) {
 	return n, nil
 }
 
-func (p *mixed) close() error { return p.m.Close() }
+func (p *mixed) finish() error { return p.m.finish() }
+func (p *mixed) close() error  { return p.m.Close() }
 
 // columns are sources and targets in streams of their own.
 type columns struct {
@@ -330,6 +340,14 @@ func (p *columns) next(src, dst []base.NodeID) (int, error) {
 		return 0, err
 	}
 	return n, p.dst.read(dst[:n])
+}
+
+// finish reads an array of both only once.
+func (p *columns) finish() error {
+	if p.src.name == p.dst.name {
+		return p.dst.finish()
+	}
+	return errors.Join(p.src.finish(), p.dst.finish())
 }
 
 func (p *columns) close() error { return errors.Join(p.src.Close(), p.dst.Close()) }
@@ -441,6 +459,19 @@ func (g *groups) advance() error {
 	return nil
 }
 
+// finish sees to it that the starts end where the entries do.
+func (g *groups) finish() error {
+	for g.starts.at < g.starts.count() || g.used < len(g.window) {
+		if err := g.advance(); err != nil {
+			return err
+		}
+	}
+	if g.left > 0 {
+		return g.odd(g.last, fmt.Sprintf("lists go on behind the last of %d entries", g.entries.count()))
+	}
+	return errors.Join(g.starts.finish(), g.entries.finish())
+}
+
 func (g *groups) close() error { return errors.Join(g.starts.Close(), g.entries.Close()) }
 
 func (d *npz) extent() extent { return extent{rows: d.edges, most: d.edges, nodes: d.nodes} }
@@ -477,7 +508,7 @@ func (d *npz) batches(ctx context.Context, p pairs, fn func(*Batch) error) error
 		row += int64(n)
 		d.read.Store(int64(float64(d.size) * float64(row) / float64(d.edges)))
 	}
-	return nil
+	return p.finish()
 }
 
 // number turns the batch's ids into nodes.

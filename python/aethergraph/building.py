@@ -160,7 +160,7 @@ def _batches(source: Any) -> Iterator[pa.RecordBatch]:
         return _of_table(source)
     if hasattr(source, "detach") or isinstance(source, np.ndarray):
         return _of_array(source)
-    if isinstance(source, list | tuple):
+    if isinstance(source, list | tuple) and not any(hasattr(piece, "shape") for piece in source):
         return _of_array(np.asarray(source))
     if isinstance(source, Iterable):
         return (batch for piece in source for batch in _batches(piece))
