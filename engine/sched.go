@@ -11,13 +11,14 @@ import (
 // a group of consecutive jobs of one stream at a time.
 //
 // Groups: a group has no more jobs than its stream's consumer has had batches, so
-// that who wants one has it at once; than a lane's part of what is left, so that
-// the last ones are spread over the lanes; than its stream's part of the most that
+// that who wants one has it at once; than a busy lane's part of what is left, so
+// that the last ones are spread over them; than its stream's part of the most that
 // is allowed, so that nobody waits long for a turn; and than have room in the
-// share when so many lanes as shall be busy make such groups and a batch more
-// waits for each: all lanes where most blocks are cached, so that computing is
-// what takes time, else one, since together its batches read less than those of
-// two. A lane waits until the whole group has room rather than make a part of it.
+// share when the busy lanes make such groups and a batch more waits for each.
+// Busy shall be all lanes where most blocks are cached, so that computing is what
+// takes time; else one at least, since its batches together read less than those
+// of two. A lane waits until the whole group has room rather than make a part of
+// it.
 //
 // Memory: flight counts the bytes of batches that are being made or wait for
 // their consumer, spare those that consumers gave back. Together with the lanes'
@@ -28,7 +29,7 @@ import (
 // sleep, cannot starve the others.
 type scheduler struct {
 	lanes int64
-	busy  int64 // lanes that shall find room
+	busy  int64 // lanes that shall find room for groups
 	most  int64 // jobs in a group
 	share int64
 	wake  func() // makes lanes in a read look at their context
@@ -159,8 +160,8 @@ func (s *scheduler) ahead(n int64) int64 { return (s.lanes+1)*n + 1 }
 // group is how many jobs of st a lane shall take.
 func (s *scheduler) group(st *stream) int64 {
 	live := int64(len(s.live))
-	n := min(upward(s.most, live), upward(st.end-st.next, s.lanes), st.taken)
-	for n > 1 && live*s.busy*(n+1)*st.estimate+max(s.scratch, s.busy*n*st.behind()) > s.share {
+	n := min(upward(s.most, live), upward(st.end-st.next, s.busy), st.taken)
+	for n > 1 && live*s.busy*((n+1)*st.estimate+s.growth(st, n))+s.scratch > s.share {
 		n--
 	}
 	return max(1, n)
