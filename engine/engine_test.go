@@ -143,7 +143,7 @@ func requests(f *fixture) []engine.Request {
 		for i := range 40 {
 			nodes = append(nodes, base.NodeID(i*i*7919%n))
 		}
-		rs = append(rs, engine.Request{Nodes: nodes, Fanouts: []int{-1, 4, 2}, BatchSize: 16, EdgeIDs: true, Features: true, Seed: 1, Shuffle: true})
+		rs = append(rs, engine.Request{Nodes: nodes, Fanouts: []int{-1, 4, 2}, BatchSize: 3, EdgeIDs: true, Features: true, Seed: 1, Shuffle: true})
 	}
 	for i := range rs {
 		if f.y != nil {
@@ -163,6 +163,8 @@ func TestBatchesAreTheOracles(t *testing.T) {
 		{Lanes: 2, Memory: 1},
 		{Memory: 8 << 20, Merge: 8},
 		{Lanes: 1, Resident: engine.ResidentOff},
+		{Lanes: 1, Lockstep: 1, Resident: engine.ResidentOff},
+		{Lanes: 2, Lockstep: 3, Policy: "clock", Resident: engine.ResidentOff},
 		{Lanes: 3, Depth: 4, Policy: "clock", Resident: engine.ResidentOff},
 	}
 	for _, a := range oracle.Zoo() {
