@@ -18,7 +18,7 @@ func TestDivide(t *testing.T) {
 	for _, lanes := range []int{1, 2, 16} {
 		for _, blocks := range []int64{0, 100, 30_000, 1 << 32} {
 			d := testDemand(lanes, blocks)
-			require.Zero(t, d.resident)
+			require.Empty(t, d.resident)
 			least := d.least(func(Budget) bool { return true })
 			_, ok := d.divide(least - 1)
 			require.False(t, ok)
@@ -51,18 +51,18 @@ func TestDivideFailsBelowTheLeast(t *testing.T) {
 	require.GreaterOrEqual(t, b.Batches, int64(50<<20))
 }
 
-// The decoded adjacency is had from one budget on and in all larger ones; then it
-// has all it needs, the batches the share that they have without it, and the cache no more
-// blocks than are left.
+// The whole adjacency is had from one budget on and in all larger ones, and decoded
+// from another one on; then it has all it needs, the batches their share, and the
+// cache no more blocks than are left.
 func TestDivideResident(t *testing.T) {
 	for _, lanes := range []int{1, 2, 16} {
 		for _, resident := range []int64{100, 1 << 20, 1 << 30} {
 			for _, others := range []int64{0, 100_000} {
 				d := testDemand(lanes, others)
-				d.adjacency, d.resident = resident/4096+1, resident
+				d.adjacency, d.resident, d.rows = resident/4096+1, []int64{2 * resident, resident}, others > 0
 				d.blocks += d.adjacency
 				plain := d
-				plain.resident = 0
+				plain.resident = nil
 				require.Equal(t, plain.least(anyBudget), d.least(anyBudget), "it raises no least budget")
 				enough := d.least(func(b Budget) bool { return b.Resident > 0 })
 				for memory := enough - 1; memory < 1<<40; memory = memory*3 + 1 {
@@ -74,11 +74,17 @@ func TestDivideResident(t *testing.T) {
 						continue
 					}
 					name := fmt.Sprintf("%d lanes, %d resident, %d other blocks: %+v", lanes, resident, others, b)
-					require.Equal(t, resident+int64(lanes)*sampler.LoadBytes, b.Resident, name)
+					require.Contains(t, []int64{resident, 2 * resident}, b.Resident-int64(lanes)*sampler.LoadBytes, name)
+					require.Equal(t, b.Resident > 2*resident, b.Form == "decoded", name)
+					require.True(t, b.Form == "decoded" || memory < 8*enough, name)
 					require.LessOrEqual(t, b.Index+b.Lanes+b.Resident+b.Cache+b.Batches, memory, name)
 					require.GreaterOrEqual(t, b.Slots, lanes*minSlotsPerLane, name)
 					require.LessOrEqual(t, int64(b.Slots), max(others, int64(lanes*minSlotsPerLane)), name)
-					require.GreaterOrEqual(t, b.Batches, min((memory-b.Index-b.Lanes)/4, int64(lanes)*batchesPerLane), name)
+					share := int64(leastBatches)
+					if d.rows {
+						share = batchesPerLane
+					}
+					require.GreaterOrEqual(t, b.Batches, min((memory-b.Index-b.Lanes)/4, int64(lanes)*share), name)
 				}
 			}
 		}

@@ -27,7 +27,7 @@ type resident struct {
 	gate  chan struct{}                    // holds a token while a load is under way
 	tried atomic.Bool                      // to load unasked, which is done once
 	free  func() error                     // gives the memory back, after the lanes
-	later []func() error                   // the same for rooms that a broken ring may still write to
+	later []func() error                   // the same for what a broken ring may still write to
 
 	adrift atomic.Bool // there is such a ring
 
@@ -41,6 +41,22 @@ const (
 
 	loadBlocks = 8 << 20 / base.BlockSize // of one job: some 10 ms
 )
+
+// wantResident adds to the demand what the adjacency takes in each form.
+func (e *Engine) wantResident() {
+	if s := e.graph.Superblock; e.options.Resident != ResidentOff {
+		e.demand.resident = []int64{sampler.Decoded: sampler.Decoded.Bytes(s), sampler.Blocks: sampler.Blocks.Bytes(s)}
+		e.demand.adjacency, e.demand.rows = int64(s.Blocks), len(e.tables()) > 0
+	}
+}
+
+// form is how the budget has the adjacency in memory.
+func (e *Engine) form() sampler.Form {
+	if e.budget.Form == sampler.Blocks.String() {
+		return sampler.Blocks
+	}
+	return sampler.Decoded
+}
 
 // settle lets a lane draw from memory if the adjacency is there, and has it
 // brought there if that is worth it by now.
@@ -82,13 +98,13 @@ func (e *Engine) loadResident(ctx context.Context) error {
 	if r.full.Load() != nil {
 		return e.each(ctx, 0, nil) // is the engine open?
 	}
-	memory, free, err := offheap.Reserve(sampler.ResidentBytes(e.graph.Superblock))
+	memory, free, err := offheap.Reserve(e.form().Bytes(e.graph.Superblock))
 	if err != nil {
 		return err
 	}
-	full := sampler.NewResident(e.graph, memory)
+	full := sampler.NewResident(e.graph, e.form(), memory)
 	if err := e.fillResident(ctx, full); err != nil {
-		return errors.Join(err, free())
+		return e.giveBack(err, free)
 	}
 	r.free = free
 	r.full.Store(full)
@@ -108,6 +124,11 @@ func (e *Engine) fillResident(ctx context.Context, full *sampler.Resident) error
 		defer func() { rooms <- room }()
 		return e.loadPart(ctx, l, full, i*loadBlocks, min(blocks, (i+1)*loadBlocks), room)
 	})
+	return e.giveBack(err, free)
+}
+
+// giveBack gives memory back after err, unless a ring may still read into it.
+func (e *Engine) giveBack(err error, free func() error) error {
 	if e.resident.adrift.Load() {
 		e.resident.later = append(e.resident.later, free)
 		return err

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/aether-ooc/aether-ooc/engine"
+	"github.com/aether-ooc/aether-ooc/internal/oracle"
 	"github.com/aether-ooc/aether-ooc/layout"
 )
 
@@ -109,6 +110,36 @@ func TestResidentNeedsItsBudget(t *testing.T) {
 		require.LessOrEqual(t, b.Index+b.Lanes+b.Resident+b.Cache+b.Batches, memory)
 		f.checkAll(t, e, requests(f)[0])
 	}
+}
+
+// Where decoding would take too much, here since most nodes have no edges, the
+// blocks themselves become resident.
+func TestResidentAsBlocks(t *testing.T) {
+	edges := oracle.Edges{Nodes: 200_000}
+	for i := range int64(30_000) {
+		edges.Src, edges.Dst = append(edges.Src, i*7919%edges.Nodes), append(edges.Dst, i*i%300)
+	}
+	f := build(t, edges, false)
+	o := engine.Options{Lanes: 2, Memory: least(t, f.path, engine.Options{Lanes: 2})}
+	var e *engine.Engine
+	for ; ; o.Memory += 100 << 10 {
+		if e = open(t, f.path, o); e.Info().Budget.Resident > 0 {
+			break
+		}
+		require.NoError(t, e.Close())
+	}
+	require.Equal(t, "blocks", e.Info().Budget.Form)
+	require.NoError(t, e.Preload(t.Context()))
+	require.Equal(t, engine.ModeResident, e.Stats().Mode)
+	for _, r := range requests(f)[2:] {
+		f.checkAll(t, e, r)
+	}
+	_, err := e.Sample(t.Context(), []engine.NodeID{0, 1, 299, 100_000}, engine.Request{Fanouts: []int{-1, -1}})
+	require.NoError(t, err)
+	require.Zero(t, e.Stats().Adjacency.Misses)
+
+	o.Memory = 64 << 20
+	require.Equal(t, "decoded", open(t, f.path, o).Info().Budget.Form)
 }
 
 // A damaged block ends the load with one warning, Preload with its error, and

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/aether-ooc/aether-ooc/internal/base"
+	"github.com/aether-ooc/aether-ooc/layout"
 	"github.com/aether-ooc/aether-ooc/uring"
 )
 
@@ -54,7 +55,7 @@ func (l *load) queue(g *uring.Group) {
 	}
 	n := min(l.end-l.next, loadRead/base.BlockSize)
 	read := &g.Reads[0]
-	read.Off, read.Bufs[0] = int64(l.next.Off()), g.Tag.([]byte)[:n*base.BlockSize]
+	read.Off, read.Bufs[0] = int64(l.next.Off()), l.r.store.place(l.next, int(n), g.Tag.([]byte))
 	if l.err = l.ring.Queue(g); l.err == nil {
 		l.flying++
 		l.next += n
@@ -68,7 +69,7 @@ func (l *load) wait(ctx context.Context) {
 	g, err := l.ring.Wait()
 	if g != nil {
 		l.flying--
-		l.note(l.fill(&g.Reads[0]))
+		l.note(l.take(&g.Reads[0]))
 		l.queue(g)
 	}
 	if err != nil { // the ring is gone, and the reads with it
@@ -85,7 +86,8 @@ func (l *load) note(err error) {
 	}
 }
 
-func (l *load) fill(read *uring.Read) error {
+// take fills in the blocks of a read.
+func (l *load) take(read *uring.Read) error {
 	if l.err != nil {
 		return nil
 	}
@@ -102,4 +104,19 @@ func (l *load) fill(read *uring.Read) error {
 		}
 	}
 	return nil
+}
+
+// fill checks a block and fills it in.
+func (r *Resident) fill(no base.BlockNo, b []byte) error {
+	if err := r.graph.CheckBlock(no, b); err != nil {
+		return err
+	}
+	k, err := layout.ViewBlock(b)
+	if err != nil {
+		return r.graph.Place(no, err)
+	}
+	if err := r.graph.CheckRow(no, k); err != nil {
+		return err
+	}
+	return r.graph.Place(no, r.store.fill(no, k))
 }

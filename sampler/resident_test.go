@@ -21,21 +21,28 @@ import (
 	"github.com/aether-ooc/aether-ooc/uring"
 )
 
-// form is how wide a Resident's numbers are; 0: as its graph asks for.
-type form struct{ offset, width int }
+// shape is a form, and how wide the numbers of Decoded are; 0: as the graph asks
+// for.
+type shape struct {
+	Form
+	offset, width int
+}
 
 // newResident makes an empty one, in memory that the test gives back.
-func (r *rig) newResident(t testing.TB, f form) *Resident {
+func (r *rig) newResident(t testing.TB, f shape) *Resident {
 	t.Helper()
 	s := r.graph.Superblock
-	if f.width == 0 {
-		f = form{int(offsetBytes(s)), s.EntryBytes()}
+	bytes := f.Bytes(s)
+	if f.width > 0 {
+		bytes = int64((int(s.Nodes+1)*f.offset+7)&^7 + int(s.Edges)*f.width + slack)
 	}
-	offsets := (int(s.Nodes+1)*f.offset + 7) &^ 7
-	memory, free, err := offheap.Reserve(int64(offsets + int(s.Edges)*f.width + slack))
+	memory, free, err := offheap.Reserve(bytes)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, free()) })
-	return newResident(r.graph, memory, f.offset, f.width)
+	if f.width > 0 {
+		return &Resident{r.graph, newDecoded(r.graph, memory, f.offset, f.width)}
+	}
+	return NewResident(r.graph, f.Form, memory)
 }
 
 // load fills it with several threads, each of which has a part of the blocks.
@@ -92,19 +99,28 @@ func (r *rig) withRing(fn func(uring.Ring) error) error {
 }
 
 // TestOracleResident asks the oracle's questions of adjacencies in memory, in
-// all widths.
+// all forms, widths and encodings.
 func TestOracleResident(t *testing.T) {
 	for _, a := range zoo() {
 		lists := a.Lists()
-		path, ask := writeGraph(t, a.Edges, lists), questions(lists)
+		paths, ask := map[layout.Encoding]string{}, questions(lists)
+		for _, e := range []layout.Encoding{layout.Plain, layout.Compact} {
+			paths[e] = writeEncoded(t, a.Edges, lists, e)
+		}
 		want := remember(func(r *rig, i int) oracle.Batch {
 			return oracle.Sample(lists, keyFor(r, i), ask[i].seeds, ask[i].spec.Fanouts, ask[i].spec.Replace)
 		})
-		for _, f := range []form{{}, {4, 4}, {8, 5}, {8, 8}} {
+		for _, f := range []struct {
+			shape
+			layout.Encoding
+		}{
+			{shape{}, layout.Plain}, {shape{}, layout.Compact}, {shape{Decoded, 4, 4}, layout.Plain}, {shape{Decoded, 8, 5}, layout.Plain},
+			{shape{Decoded, 8, 8}, layout.Compact}, {shape{Form: Blocks}, layout.Plain}, {shape{Form: Blocks}, layout.Compact},
+		} {
 			t.Run(fmt.Sprintf("%s/%v", a.Name, f), func(t *testing.T) {
-				r := openRig(t, path, blockcache.Config{Slots: 100, Lanes: 2})
+				r := openRig(t, paths[f.Encoding], blockcache.Config{Slots: 100, Lanes: 2})
 				r.plan = faultio.Shuffle(1, 3)
-				resident := r.newResident(t, f)
+				resident := r.newResident(t, f.shape)
 				require.NoError(t, r.load(ctx, resident, 3))
 				r.run(t, 2, func(lane int, s *Sampler) error {
 					for size := 1; size <= 3; size += 2 {
@@ -120,7 +136,9 @@ func TestOracleResident(t *testing.T) {
 					}
 					return nil
 				})
-				require.Equal(t, resident.entries[len(resident.entries)-slack:], make([]byte, slack))
+				if d, ok := resident.store.(*decoded); ok {
+					require.Equal(t, make([]byte, slack), d.entries[len(d.entries)-slack:])
+				}
 			})
 		}
 	}
@@ -129,13 +147,15 @@ func TestOracleResident(t *testing.T) {
 // TestResidentLimits: what is too much from blocks is too much from memory.
 func TestResidentLimits(t *testing.T) {
 	r := newRig(t, animal(t, "hub"), blockcache.Config{Slots: 200})
-	resident := r.newResident(t, form{})
-	require.NoError(t, r.load(ctx, resident, 1))
+	uses := []*Resident{nil, r.newResident(t, shape{}), r.newResident(t, shape{Form: Blocks})}
+	for _, use := range uses[1:] {
+		require.NoError(t, r.load(ctx, use, 1))
+	}
 	r.one(t, func(s *Sampler) {
 		for _, seeds := range [][]base.NodeID{{0}, {0, 1, 2, 3, 4, 5, 6, 7}} {
 			spec, all := Spec{Fanouts: []int{4, All}}, Subgraph{}
 			require.NoError(t, s.Sample(ctx, keyFor(r, 1), seeds, spec, &all))
-			for _, use := range []*Resident{nil, resident} {
+			for _, use := range uses {
 				s.Use(use)
 				spec.MaxEdges = int64(len(all.Row))
 				require.NoError(t, s.Sample(ctx, keyFor(r, 1), seeds, spec, &Subgraph{}))
@@ -161,7 +181,7 @@ func TestResidentReadsFail(t *testing.T) {
 		for k := int64(0); ; k++ {
 			r := openRig(t, path, blockcache.Config{Slots: 10})
 			r.plan = kind.plan(k)
-			err := r.load(ctx, r.newResident(t, form{}), 2)
+			err := r.load(ctx, r.newResident(t, shape{Form: Form(k % 2)}), 2)
 			if r.plan.Fired() == 0 {
 				require.NoError(t, err)
 				require.Positive(t, k)
@@ -187,7 +207,7 @@ func TestResidentLoadCancelled(t *testing.T) {
 			}
 			return faultio.Fault{}
 		})
-		err := r.load(ctx, r.newResident(t, form{}), 1)
+		err := r.load(ctx, r.newResident(t, shape{}), 1)
 		cancel()
 		if late {
 			require.NoError(t, err)

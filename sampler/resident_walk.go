@@ -28,8 +28,8 @@ func (s *Sampler) walkResident() error {
 	return nil
 }
 
-// hopResident makes one hop of a batch. Places are written where the batch wants
-// the edges, and become neighbours and local ids there.
+// hopResident makes one hop of a batch. What is drawn is written, as EdgeIdx, where
+// the batch wants the edges, and becomes neighbours and local ids there.
 func (s *Sampler) hopResident(w *walk) error {
 	w.nodes, w.from = len(w.Out.NID), len(w.Out.Row)
 	for lo := w.lo; lo < w.nodes && s.group.fanout != 0; lo += window {
@@ -45,7 +45,10 @@ func (s *Sampler) hopResident(w *walk) error {
 // loads that do not depend on one another, so that they overlap.
 func (s *Sampler) expandWindow(w *walk, lo, hi int) error {
 	out, from := w.Out, len(w.Out.Row)
-	s.resident.look(out.NID[lo:hi], &s.sheet.first, &s.sheet.degree)
+	nodes := out.NID[lo:hi]
+	if err := s.resident.store.look(nodes, &s.sheet); err != nil {
+		return err
+	}
 	picks := s.countPicks(hi - lo)
 	if err := s.affords(w, picks); err != nil {
 		return err
@@ -57,7 +60,9 @@ func (s *Sampler) expandWindow(w *walk, lo, hi int) error {
 	if s.group.spec.EdgeIDs {
 		out.EID = append(out.EID, out.Row[from:]...)
 	}
-	s.resident.take(out.Row[from:])
+	if err := s.resident.store.take(nodes, out.Row[from:], &s.sheet); err != nil {
+		return err
+	}
 	out.NID = w.met.meetAll(out.Row[from:], out.NID)
 	return nil
 }
@@ -70,7 +75,7 @@ func (s *Sampler) countPicks(n int) (total uint64) {
 		if fanout != All && (d > uint64(fanout) || repeats && d > 0) {
 			k = uint64(fanout)
 		}
-		s.sheet.picks[i] = k
+		s.sheet.picks[i] = int(k)
 		total = sum(total, k)
 	}
 	return total
@@ -88,10 +93,10 @@ func (s *Sampler) affords(w *walk, n uint64) error {
 	return nil
 }
 
-// drawWindow writes the places that the nodes of a window draw, from edge at on.
+// drawWindow writes what the nodes of a window draw, from edge at on.
 func (s *Sampler) drawWindow(w *walk, lo, hi, at int) {
 	for i := range hi - lo {
-		k := int(s.sheet.picks[i])
+		k := s.sheet.picks[i]
 		row, col := w.Out.Row[at:at+k], w.Out.Col[at:at+k]
 		for j := range col {
 			col[j] = int64(lo + i)
@@ -101,7 +106,7 @@ func (s *Sampler) drawWindow(w *walk, lo, hi, at int) {
 	}
 }
 
-// drawPlaces fills row with places in the list of the node of a local id.
+// drawPlaces fills row with the EdgeIdx of what the node of a local id draws.
 func (s *Sampler) drawPlaces(w *walk, row []int64, local int, first, degree uint64) {
 	g, k := &s.group, uint64(len(row))
 	repeats := g.spec.Replace && g.fanout != All

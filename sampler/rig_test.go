@@ -43,18 +43,25 @@ func animal(t testing.TB, name string) oracle.Edges {
 	return zoo()[i].Edges
 }
 
-// writeGraph writes graph.bin with the given lists.
+// writeGraph writes graph.bin with the given lists, plain.
 func writeGraph(t testing.TB, e oracle.Edges, lists [][]oracle.Entry) string {
+	t.Helper()
+	return writeEncoded(t, e, lists, layout.Plain)
+}
+
+func writeEncoded(t testing.TB, e oracle.Edges, lists [][]oracle.Entry, encoding layout.Encoding) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "graph.bin")
 	f, err := os.Create(path)
 	require.NoError(t, err)
-	w, err := layout.NewWriter(f, writerConfig(e, lists))
+	c := writerConfig(e, lists)
+	c.Encoding = encoding
+	w, err := layout.NewWriter(f, c)
 	require.NoError(t, err)
 	for v, list := range lists {
 		require.NoError(t, w.List(base.NodeID(v), neighbours(list)))
 	}
-	if writerConfig(e, lists).EdgeIDs == layout.EdgeIDsInput {
+	if c.EdgeIDs == layout.EdgeIDsInput {
 		for _, list := range lists {
 			require.NoError(t, w.EdgeIDs(edgeIDs(list)))
 		}
