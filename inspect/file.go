@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/aether-ooc/aether-ooc/ingest/source"
 	"github.com/aether-ooc/aether-ooc/internal/base"
 	"github.com/aether-ooc/aether-ooc/layout"
 )
@@ -15,7 +16,8 @@ import (
 type Config struct {
 	Path     string
 	Degrees  bool                    // Run: fill in Degrees.Histogram
-	Memory   int64                   // Verify: bytes for the uniqueness of edge ids; 0: 512 MiB
+	Memory   int64                   // Verify: bytes for the uniqueness of edge ids, and for lists to compare; 0: 512 MiB
+	Against  source.Config           // Verify: the edge list that the graph was built from, where Inputs are named
 	Progress func(done, total int64) // bytes; nil: nobody is told
 }
 

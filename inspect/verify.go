@@ -40,10 +40,16 @@ func Verify(ctx context.Context, c Config) (*VerifyResult, error) {
 	r := &VerifyResult{Path: c.Path, GraphBytes: s.FileLength, Nodes: s.Nodes, Edges: s.Edges,
 		Fingerprint: s.Fingerprint.String(), ContentID: s.ContentID.String(), Unchecked: []string{}}
 	j.total = int64(s.FileLength + j.besideBytes())
+	if len(c.Against.Inputs) > 0 { // adjacency and edge ids are read again
+		j.total += int64(s.FileLength)
+	}
 	for _, check := range []func(*VerifyResult) error{j.checkSeals, j.checkLists, j.checkBeside} {
 		if err := check(r); err != nil {
 			return nil, err
 		}
+	}
+	if err := j.checkAgainst(r); err != nil {
+		return nil, err
 	}
 	return r, nil
 }
