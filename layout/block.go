@@ -58,7 +58,7 @@ func ViewBlock(b []byte) (Block, error) {
 }
 
 // checkHeader looks at what all encodings have in common.
-func (k Block) checkHeader() *CorruptError {
+func (k *Block) checkHeader() *CorruptError {
 	switch {
 	case k.tag != TagPlain && k.tag != TagCompact:
 		return damage(0, "unknown encoding", fmt.Sprintf("%d or %d", TagPlain, TagCompact), k.tag)
@@ -71,7 +71,7 @@ func (k Block) checkHeader() *CorruptError {
 }
 
 // used is where the zeros begin.
-func (k Block) used() int {
+func (k *Block) used() int {
 	if k.tag == TagCompact {
 		return k.usedCompact()
 	}
@@ -79,23 +79,23 @@ func (k Block) used() int {
 }
 
 // Encoding is what the block is packed in.
-func (k Block) Encoding() Encoding { return Encoding(k.tag - TagPlain) }
+func (k *Block) Encoding() Encoding { return Encoding(k.tag - TagPlain) }
 
 // Padding is how many bytes of the block are none of header, directory,
 // entries and seal.
-func (k Block) Padding() int { return binfmt.PayloadSize - k.used() }
+func (k *Block) Padding() int { return binfmt.PayloadSize - k.used() }
 
 // EntryBytes is how many bytes the entries take.
-func (k Block) EntryBytes() int { return k.used() - k.data }
+func (k *Block) EntryBytes() int { return k.used() - k.data }
 
 // Lists is how many lists have entries in the block.
-func (k Block) Lists() int { return k.lists }
+func (k *Block) Lists() int { return k.lists }
 
 // Entries is how many entries the block holds.
-func (k Block) Entries() int { return k.entries }
+func (k *Block) Entries() int { return k.entries }
 
 // EntryBits is what an entry takes that is written out in full.
-func (k Block) EntryBits() int {
+func (k *Block) EntryBits() int {
 	if k.tag == TagCompact {
 		return int(k.width)
 	}
@@ -104,7 +104,7 @@ func (k Block) EntryBits() int {
 
 // ContIn is the number of entries of the first list when it began in an earlier
 // block, else 0. ContOut likewise for a last list that goes on.
-func (k Block) ContIn() int {
+func (k *Block) ContIn() int {
 	if k.flags&contBefore == 0 {
 		return 0
 	}
@@ -112,20 +112,20 @@ func (k Block) ContIn() int {
 }
 
 // ContOut is described at ContIn.
-func (k Block) ContOut() int {
+func (k *Block) ContOut() int {
 	if k.flags&contAfter == 0 {
 		return 0
 	}
 	return k.List(k.lists - 1).Len()
 }
 
-func (k Block) uint16At(at int) int { return int(binary.LittleEndian.Uint16(k.b[at:])) }
+func (k *Block) uint16At(at int) int { return int(binary.LittleEndian.Uint16(k.b[at:])) }
 
-func (k Block) uint64At(at int) uint64 { return binary.LittleEndian.Uint64(k.b[at:]) }
+func (k *Block) uint64At(at int) uint64 { return binary.LittleEndian.Uint64(k.b[at:]) }
 
 // deltaAt loads 8 bytes for any width: at least 7 more lie before the block's
 // end, since every list has an end (2 bytes) and an entry (1), and the seal has 4.
-func (k Block) deltaAt(i int) uint64 {
+func (k *Block) deltaAt(i int) uint64 {
 	return k.uint64At(k.dir+i*int(k.delta)) & widthMask(k.delta)
 }
 
@@ -134,7 +134,7 @@ func widthMask(width uint8) uint64 { return ^uint64(0) >> (64 - 8*uint(width)) }
 func bitMask(n uint8) uint64 { return 1<<n - 1 }
 
 // Node is the node of the block's i-th list.
-func (k Block) Node(i int) base.NodeID {
+func (k *Block) Node(i int) base.NodeID {
 	if k.words > 0 {
 		return base.NodeID(k.first + k.bitAt(i))
 	}
@@ -142,7 +142,7 @@ func (k Block) Node(i int) base.NodeID {
 }
 
 // List is the block's i-th list. Ends that make no sense give an empty one.
-func (k Block) List(i int) List {
+func (k *Block) List(i int) List {
 	if k.tag == TagCompact {
 		return k.compactList(i)
 	}
@@ -150,7 +150,7 @@ func (k Block) List(i int) List {
 }
 
 // Find gives the list of node v, the zero List when v has no entry here.
-func (k Block) Find(v base.NodeID) List {
+func (k *Block) Find(v base.NodeID) List {
 	if k.words > 0 {
 		return k.findBit(uint64(v) - k.first)
 	}
@@ -174,7 +174,7 @@ func (k Block) Find(v base.NodeID) List {
 
 // Validate checks, in time proportional to the block, all that ViewBlock does
 // not: the directory, the order of entries, ids below nodes, zeros in the rest.
-func (k Block) Validate(nodes uint64) error {
+func (k *Block) Validate(nodes uint64) error {
 	for i := range k.lists {
 		if err := k.validateList(i, nodes); err != nil {
 			return err
@@ -195,7 +195,7 @@ func (k Block) Validate(nodes uint64) error {
 	return nil
 }
 
-func (k Block) validateList(i int, nodes uint64) error {
+func (k *Block) validateList(i int, nodes uint64) error {
 	v := uint64(k.Node(i))
 	switch {
 	case i == 0 && v != k.first:

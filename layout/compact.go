@@ -37,12 +37,12 @@ func (k *Block) viewCompact() *CorruptError {
 }
 
 // usedCompact is what the last end says, if it can be true.
-func (k Block) usedCompact() int {
+func (k *Block) usedCompact() int {
 	return min(max(k.uint16At(k.ends+k.lists*endBytes+2), k.data), compactEnd)
 }
 
 // findBit gives the list of the d-th node from the first one on.
-func (k Block) findBit(d uint64) List {
+func (k *Block) findBit(d uint64) List {
 	if d>>6 >= uint64(k.words) {
 		return List{}
 	}
@@ -57,7 +57,7 @@ func (k Block) findBit(d uint64) List {
 
 // bitAt is the place in the bitmap of the i-th list: the last word with no more
 // than i lists before it has it.
-func (k Block) bitAt(i int) uint64 {
+func (k *Block) bitAt(i int) uint64 {
 	lo, n := 0, k.words
 	for n > 1 {
 		half := n / 2
@@ -71,7 +71,7 @@ func (k Block) bitAt(i int) uint64 {
 }
 
 // compactList loads the ends of the list before and of the i-th one at once.
-func (k Block) compactList(i int) List {
+func (k *Block) compactList(i int) List {
 	ends := k.uint64At(k.ends + i*endBytes)
 	lo, hi := int(ends&(eliasFlag-1)), int(ends>>32&(eliasFlag-1))
 	from, to := int(ends>>16&0xffff), int(ends>>48)
@@ -88,7 +88,7 @@ func (k Block) compactList(i int) List {
 }
 
 // validateCompact packs the block's lists again, as they are, and compares.
-func (k Block) validateCompact() error {
+func (k *Block) validateCompact() error {
 	c := compactBlock{contents: contents{before: k.flags&contBefore != 0}, width: int(k.width), delta: int(k.delta)}
 	for i := range k.lists {
 		l := k.List(i)

@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -16,9 +17,7 @@ import (
 // sample is a small file with every section, a hub and a table to damage.
 //
 //	0 superblock · 1–3 adjacency · 4–8 edge ids · 9 10 11 12 index · 13 presence · 14 attachments · 15 table
-func sample(t testing.TB) *memFile { return sampleOf(t, Plain) }
-
-func sampleOf(t testing.TB, e Encoding) *memFile {
+func sample(t testing.TB) *memFile {
 	l := lists{1: {9}, 2: make([]base.NodeID, 5000), 4: {70}}
 	ids := make([]base.EdgeID, l.edges())
 	for i := range ids {
@@ -26,7 +25,7 @@ func sampleOf(t testing.TB, e Encoding) *memFile {
 	}
 	a, err := AttrAttachment("y")
 	require.NoError(t, err)
-	return write(t, WriterConfig{Nodes: 1000, InputEdges: l.edges(), Encoding: e}, l, ids, 500, a, FeaturesAttachment())
+	return write(t, WriterConfig{Nodes: 1000, InputEdges: l.edges()}, l, ids, 500, a, FeaturesAttachment())
 }
 
 // patch changes bytes of a block and seals it again: damage that no seal sees.
@@ -159,7 +158,12 @@ func (broken) ReadAt([]byte, int64) (int, error) { return 0, io.ErrNoProgress }
 
 // Whatever one flipped bit hits, opening or the block's own check names it.
 func TestEveryFlippedByteHasItsPlace(t *testing.T) {
-	f := sample(t)
+	for _, f := range []*memFile{sample(t), compactSample(t)} {
+		flipEveryByte(t, f)
+	}
+}
+
+func flipEveryByte(t *testing.T, f *memFile) {
 	whole := open(t, f)
 	for at := range len(f.b) {
 		f.b[at] ^= 1 << (at % 8)
@@ -306,9 +310,11 @@ func walk(b []byte, v base.NodeID) (sum base.NodeID) {
 	}
 	for i := range k.Lists() {
 		sum += k.Node(i)
-		for l, j := k.List(i), 0; j < l.Len(); j++ {
+		l := k.List(i)
+		for j := range l.Len() {
 			sum += l.At(j)
 		}
+		l.Take(make([]uint64, min(l.Len(), 1)))
 	}
 	if l := k.Find(v); l.Len() > 0 {
 		sum += l.At(l.Len() - 1)
@@ -319,22 +325,23 @@ func walk(b []byte, v base.NodeID) (sum base.NodeID) {
 
 func TestHostileFilesMakeErrorsNotPanics(t *testing.T) {
 	r := rand.New(rand.NewPCG(13, 14))
-	whole := sample(t)
-	for range 4_000 {
+	samples := []*memFile{sample(t), compactSample(t)}
+	for i := range 8_000 {
 		program := make([]byte, 5*(1+r.IntN(3)))
 		for i := range program {
 			program[i] = byte(r.Uint32() >> (r.IntN(4) * 8 % 32) % 256)
 		}
-		mutate(t, &memFile{b: append([]byte(nil), whole.b...)}, program)
+		mutate(t, &memFile{b: bytes.Clone(samples[i%2].b)}, program)
 	}
 }
 
 func FuzzOpenGraph(f *testing.F) {
-	whole := sample(f)
-	f.Add([]byte{})
-	f.Add([]byte{40, 0, 0, 1, 0, 4, 0x60, 0, 9, 9})
-	f.Fuzz(func(t *testing.T, program []byte) {
-		mutate(t, &memFile{b: append([]byte(nil), whole.b...)}, program)
+	samples := map[bool]*memFile{false: sample(f), true: compactSample(f)}
+	f.Add([]byte{}, false)
+	f.Add([]byte{40, 0, 0, 1, 0, 4, 0x60, 0, 9, 9}, false)
+	f.Add([]byte{20, 0x10, 0, 1, 0, 4, 0x60, 0, 9, 9}, true)
+	f.Fuzz(func(t *testing.T, program []byte, compact bool) {
+		mutate(t, &memFile{b: bytes.Clone(samples[compact].b)}, program)
 	})
 }
 
@@ -355,6 +362,9 @@ func FuzzViewBlock(f *testing.F) {
 	whole := sample(f)
 	f.Add(whole.block(1), uint64(2))
 	f.Add(whole.block(3), uint64(4))
+	compact := compactSample(f)
+	f.Add(compact.block(1), uint64(2))
+	f.Add(compact.block(3), uint64(90))
 	f.Fuzz(func(t *testing.T, b []byte, v uint64) {
 		if len(b) > base.BlockSize {
 			b = b[:base.BlockSize]

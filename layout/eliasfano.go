@@ -13,14 +13,14 @@ import (
 //
 //	┌───┬─────────────┬───────────────┬──────────────────┬────────────┐
 //	│ l │ base        │ hints         │ high bits        │ low bits   │
-//	│ 1 │ (w-l)/8, up │ 2 per 64 ent. │ 1 set per entry  │ l an entry │
+//	│ 1 │ (w-l)/8, up │ 2 per 32 ent. │ 1 set per entry  │ l an entry │
 //	└───┴─────────────┴───────────────┴──────────────────┴────────────┘
 //
 // base is the first entry's rest. Bit (rest - base) + i of the high bits is set
 // for entry i, so the i-th set bit says what the rest is: its place - i + base.
-// The hint of entry 64, 128, … is the place of its bit, so that no more than a
-// few words are searched.
-const hintEvery = 64
+// The hint of entry 32, 64, … is the place of its bit, so that two words
+// are nearly always enough.
+const hintEvery = 32
 
 // eliasMost is the most low bits: what one load of 8 bytes gives at any bit.
 const eliasMost = 57
@@ -80,7 +80,7 @@ func putPacked(b []byte, width int, entries []uint64) int {
 func packedBytes(width, n int) int { return (n*width + 7) / 8 }
 
 // eliasList finds the parts of a list of n entries between two places.
-func (k Block) eliasList(from, to, n, pos int) List {
+func (k *Block) eliasList(from, to, n, pos int) List {
 	l := k.b[from]
 	if l > eliasMost || l > k.width {
 		return List{}
@@ -101,26 +101,49 @@ func (l *List) elias(r uint64) uint64 {
 }
 
 // high is what an entry is without its low bits. Bits that no writer has set
-// make a wrong one.
+// make a wrong one. The bit looked for is nearly always in the first word behind
+// the hint or in the second; which one is told without a branch, which would be
+// guessed wrong too often.
 func (l *List) high(r uint64) uint64 {
-	hint := uint64(binary.LittleEndian.Uint16(l.b[int(l.hints)+2*int(r/hintEvery):]))
-	hint &= uint64(-int64(r/hintEvery) >> 63) // entry 0 has none
-	at, left := int(l.upper)+int(hint>>3), r%hintEvery
-	if at > base.BlockSize-8 {
-		return 0
+	hint := l.hint(r)
+	at := int(l.upper) + int(hint>>3)
+	if at > base.BlockSize-16 {
+		return l.highByWords(r, hint)
 	}
-	word := binary.LittleEndian.Uint64(l.b[at:]) >> (hint & 7) << (hint & 7)
-	for {
+	words := l.b[at : at+16]
+	word, next := binary.LittleEndian.Uint64(words)>>(hint&7)<<(hint&7), binary.LittleEndian.Uint64(words[8:])
+	left, ones := r%hintEvery, uint64(bits.OnesCount64(word))
+	past := atLeast(left, ones)
+	left -= ones & past
+	word ^= (word ^ next) & past
+	if left >= uint64(bits.OnesCount64(word)) {
+		return l.highByWords(r, hint)
+	}
+	return l.base + hint&^7 + 64&past + selectBit(word, left) - r
+}
+
+// hint is the place of the bit of the last entry up to r that has a hint.
+func (l *List) hint(r uint64) uint64 {
+	hint := uint64(binary.LittleEndian.Uint16(l.b[int(l.hints)+2*int(r/hintEvery):]))
+	return hint & uint64(-int64(r/hintEvery)>>63) // entry 0 has none
+}
+
+// atLeast is all ones where x is at least y, else 0; both are small.
+func atLeast(x, y uint64) uint64 { return ^uint64(int64(x-y) >> 63) }
+
+// highByWords is high for any list, a word at a time.
+func (l *List) highByWords(r, hint uint64) uint64 {
+	at, left := int(l.upper)+int(hint>>3), r%hintEvery
+	first := hint & 7
+	for ; at <= base.BlockSize-8; at, first = at+8, 0 {
+		word := binary.LittleEndian.Uint64(l.b[at:]) >> first << first
 		ones := uint64(bits.OnesCount64(word))
 		if left < ones {
-			break
+			return l.base + uint64(at-int(l.upper))*8 + selectBit(word, left) - r
 		}
-		if left, at = left-ones, at+8; at > base.BlockSize-8 {
-			return 0
-		}
-		word = binary.LittleEndian.Uint64(l.b[at:])
+		left -= ones
 	}
-	return l.base + uint64(at-int(l.upper))*8 + selectBit(word, left) - r
+	return 0
 }
 
 func (l *List) takeElias(ranks []uint64) {

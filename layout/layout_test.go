@@ -246,6 +246,10 @@ func validate(t testing.TB, g *Graph, f *memFile) {
 
 // The k-th entry of the file is EdgeIdx k, and edge ids are found by it.
 func TestEdgeIDs(t *testing.T) {
+	inEach(t, "permuted", testEdgeIDs)
+}
+
+func testEdgeIDs(t *testing.T, enc Encoding) {
 	r := rand.New(rand.NewPCG(3, 4))
 	l := randomLists(r, 5_000, 0.5, skewed(r))
 	perm := r.Perm(int(l.edges()))
@@ -257,7 +261,7 @@ func TestEdgeIDs(t *testing.T) {
 		for i := range ids {
 			ids[i] += base.EdgeID(wide)
 		}
-		f := write(t, WriterConfig{Nodes: 5_000, InputEdges: l.edges() + wide, Dedup: true}, l, ids, 1234)
+		f := write(t, WriterConfig{Nodes: 5_000, InputEdges: l.edges() + wide, Dedup: true, Encoding: enc}, l, ids, 1234)
 		g, e := open(t, f), base.EdgeIdx(0)
 		for _, v := range l.nodes() {
 			_, edges := readList(t, g, f, v)
@@ -314,13 +318,17 @@ func TestSharesStayWithinTheirPromise(t *testing.T) {
 
 // A draw of 10 from a list of a million reads at most 10 blocks.
 func TestRankOfAHubReadsOneBlock(t *testing.T) {
+	inEach(t, "hub", testRankOfAHub)
+}
+
+func testRankOfAHub(t *testing.T, e Encoding) {
 	const degree = 1_000_000
 	hub := make([]base.NodeID, degree)
 	for i := range hub {
 		hub[i] = base.NodeID(i)
 	}
 	l := lists{3: {1, 2}, 7: hub, 8: {5}}
-	f := write(t, WriterConfig{Nodes: degree, InputEdges: degree + 3, EdgeIDs: EdgeIDsStored}, l, nil, degree)
+	f := write(t, WriterConfig{Nodes: degree, InputEdges: degree + 3, EdgeIDs: EdgeIDsStored, Encoding: e}, l, nil, degree)
 	g := open(t, f)
 	s := g.Index.Locate(7)
 	require.Equal(t, Span{First: 1, Last: base.BlockNo(g.Superblock.Blocks), Degree: degree, Where: Many}, s)
@@ -365,6 +373,8 @@ func TestWriterRefuses(t *testing.T) {
 	}
 	_, err := NewWriter(&memFile{}, WriterConfig{Nodes: 1 << 63})
 	require.ErrorContains(t, err, "63 bits")
+	_, err = NewWriter(&memFile{}, WriterConfig{Encoding: 7})
+	require.ErrorContains(t, err, "encoding 7")
 }
 
 func after(do func(w *Writer) error) func(w *Writer) error {
@@ -419,23 +429,6 @@ func BenchmarkLocate(b *testing.B) {
 	_ = sink
 }
 
-func BenchmarkFindAndDraw(b *testing.B) {
-	r := rand.New(rand.NewPCG(9, 10))
-	l := randomLists(r, 1<<16, 0.44, fixed(36))
-	f := write(b, WriterConfig{Nodes: 1 << 16, InputEdges: l.edges(), EdgeIDs: EdgeIDsStored}, l, nil, 1<<20)
-	g, vs := open(b, f), l.nodes()
-	b.ResetTimer()
-	var sink base.NodeID
-	for i := range b.N {
-		v := vs[uint64(i)*0x9e3779b97f4a7c15%uint64(len(vs))]
-		k, _ := ViewBlock(f.block(g.Index.Locate(v).First))
-		for list, j := k.Find(v), 0; j < list.Len() && j < 10; j++ {
-			sink += list.At(j)
-		}
-	}
-	_ = sink
-}
-
 func BenchmarkCheckBlock(b *testing.B) {
 	f := write(b, WriterConfig{Nodes: 3, InputEdges: 10, EdgeIDs: EdgeIDsStored}, lists{1: make([]base.NodeID, 10)}, nil, 10)
 	g := open(b, f)
@@ -453,16 +446,20 @@ func BenchmarkWriter(b *testing.B) {
 	const nodes = 1 << 17
 	l := randomLists(r, nodes, 0.44, skewed(r))
 	vs := l.nodes()
-	b.SetBytes(int64(8 * l.edges()))
-	for range b.N {
-		w, _ := NewWriter(&failing{left: 1 << 30}, WriterConfig{Nodes: nodes, InputEdges: l.edges(), EdgeIDs: EdgeIDsStored})
-		for _, v := range vs {
-			if err := w.List(v, l[v]); err != nil {
-				b.Fatal(err)
+	for _, e := range []Encoding{Plain, Compact} {
+		b.Run(e.String(), func(b *testing.B) {
+			b.SetBytes(int64(8 * l.edges()))
+			for range b.N {
+				w, _ := NewWriter(&failing{left: 1 << 30}, WriterConfig{Nodes: nodes, InputEdges: l.edges(), EdgeIDs: EdgeIDsStored, Encoding: e})
+				for _, v := range vs {
+					if err := w.List(v, l[v]); err != nil {
+						b.Fatal(err)
+					}
+				}
+				if _, err := w.Finish(nil); err != nil {
+					b.Fatal(err)
+				}
 			}
-		}
-		if _, err := w.Finish(nil); err != nil {
-			b.Fatal(err)
-		}
+		})
 	}
 }

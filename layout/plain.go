@@ -30,7 +30,7 @@ func (k *Block) viewPlain() *CorruptError {
 	return nil
 }
 
-func (k Block) plainList(i int) List {
+func (k *Block) plainList(i int) List {
 	lo, hi := 0, k.uint16At(k.ends+2*i)
 	if i > 0 {
 		lo = k.uint16At(k.ends + 2*i - 2)

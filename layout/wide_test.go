@@ -13,7 +13,11 @@ import (
 
 // Ids on both sides of every power of 2^8 that changes a width.
 func TestWideIDs(t *testing.T) {
-	for _, top := range []uint64{1<<8 - 1, 1 << 8, 1<<16 - 1, 1 << 16, 1 << 24, 1<<31 - 1, 1 << 32, 1 << 33, 1<<40 - 1, 1 << 56, MaxNodes - 1} {
+	inEach(t, "widths", testWideIDs)
+}
+
+func testWideIDs(t *testing.T, e Encoding) {
+	for _, top := range []uint64{1<<8 - 1, 1 << 8, 1<<16 - 1, 1 << 16, 1 << 24, 1<<31 - 1, 1 << 32, 1 << 33, 1<<40 - 1, 1 << 56, 1<<57 - 1, 1 << 57, MaxNodes - 1} {
 		l := lists{
 			0:                    {0, base.NodeID(top)},
 			1:                    make([]base.NodeID, 5000),
@@ -22,14 +26,14 @@ func TestWideIDs(t *testing.T) {
 			base.NodeID(top):     {0, 1, base.NodeID(top)},
 		}
 		l[1][4999], l[base.NodeID(top-1)][2999] = base.NodeID(top), base.NodeID(top)
-		f := write(t, WriterConfig{Nodes: top + 1, InputEdges: l.edges(), EdgeIDs: EdgeIDsStored}, l, nil, 999)
+		f := write(t, WriterConfig{Nodes: top + 1, InputEdges: l.edges(), EdgeIDs: EdgeIDsStored, Encoding: e}, l, nil, 999)
 		g := open(t, f)
 		vs := append(l.nodes(), 2, base.NodeID(top/2+1), base.NodeID(top-2))
 		requireSame(t, f, g, l, vs)
 		validate(t, g, f)
 		k, err := ViewBlock(f.block(1))
 		require.NoError(t, err)
-		require.Equal(t, 8*entryWidth(top+1), k.EntryBits())
+		require.Equal(t, map[Encoding]int{Plain: 8 * entryWidth(top+1), Compact: packedWidth(top + 1)}[e], k.EntryBits())
 		require.LessOrEqual(t, len(g.Index.Presence()), len(f.b)/200)
 	}
 }
