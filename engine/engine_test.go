@@ -572,7 +572,7 @@ func TestFeaturesLargerThanTheBudget(t *testing.T) {
 func TestEdgeIDsAreCountedApart(t *testing.T) {
 	f := build(t, animal(t, "rmat"), false)
 	ask := func(edgeIDs bool) engine.Stats {
-		e := open(t, f.path, engine.Options{Memory: 16 << 20, Lanes: 1, Lockstep: 1}) // groups depend on the consumer's pace
+		e := open(t, f.path, engine.Options{Memory: 16 << 20, Lanes: 1, Lockstep: 1, Resident: engine.ResidentOff}) // both depend on time
 		for _, err := range e.Batches(t.Context(), engine.Request{Fanouts: []int{4, 4}, BatchSize: 128, EdgeIDs: edgeIDs}) {
 			require.NoError(t, err)
 		}
