@@ -13,7 +13,7 @@ var cacheWorkload = Workload{
 	Name: "cache", Target: "GRAPH", Short: "Measure what the cache's policies keep",
 	Long: `Make batches and record which blocks they ask for; then replay the record through
 every policy, with as many blocks as --memory gave to the cache, and through models:
-SIEVE, a fixed choice of the blocks asked for most often, and Belady's optimum, which
+SIEVE, S3-FIFO, a fixed choice of the blocks asked for most often, and Belady's optimum, which
 no policy can beat. Reports hit ratio, time per block, and memory beside the blocks.
 
 A replay of a policy goes through the real cache with one lane, and with reads that

@@ -24,6 +24,7 @@ type modelKind struct {
 
 var models = []modelKind{
 	{"sieve", 9, func(t *Trace) model { return newSieve(t) }},
+	{"s3-fifo", 9, func(t *Trace) model { return newS3FIFO(t) }},
 	{"static", 4, func(t *Trace) model { return newStatic(t) }},
 	{"belady", 0, func(t *Trace) model { return newBelady(t) }},
 }
