@@ -5,9 +5,11 @@ package ingest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/aether-ooc/aether-ooc/ingest/source"
@@ -28,21 +30,28 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	if err := b.open(); err != nil {
 		return nil, err
 	}
-	if err := b.gather(ctx); err != nil {
-		return nil, err
-	}
-	switch {
-	case b.g.ext != nil:
-		err = b.finishExternal(ctx)
-	case b.g.wide != nil:
-		err = finish(ctx, b, b.g.wide)
-	default:
-		err = finish(ctx, b, b.g.narrow)
+	err = b.work(ctx)
+	if errors.Is(err, syscall.ENOSPC) {
+		err = fmt.Errorf("%w; make room there, or name another folder (--tmp for the temporary file, --out for the rest)", err)
 	}
 	if err != nil {
 		return nil, err
 	}
 	return b.result()
+}
+
+// work does what takes time.
+func (b *build) work(ctx context.Context) error {
+	if err := b.gather(ctx); err != nil {
+		return err
+	}
+	switch {
+	case b.g.ext != nil:
+		return b.finishExternal(ctx)
+	case b.g.wide != nil:
+		return finish(ctx, b, b.g.wide)
+	}
+	return finish(ctx, b, b.g.narrow)
 }
 
 // build is one Run.
@@ -143,7 +152,11 @@ func finish[T word](ctx context.Context, b *build, p *pile[T]) error {
 		return err
 	}
 	p.edges, b.res.Duplicates = dropTwins(p.edges, b.c.Dedup)
-	b.res.IsolatedNodes = int64(nodes - countTouched(p.edges, scratch, nodes))
+	touched, err := countTouched(ctx, p.edges, scratch, nodes, b.c.Workers)
+	if err != nil {
+		return err
+	}
+	b.res.IsolatedNodes = int64(nodes - touched)
 	scratch.free()
 	b.res.SortNs = time.Since(started)
 	started = time.Now()
@@ -173,28 +186,14 @@ func dropTwins[T word](edges []edge[T], drop bool) (left []edge[T], twins int64)
 // countTouched is how many nodes have an edge, of either direction. It uses
 // the memory of spare, which is as large as the edges: for a bitmap where one
 // fits, else for a list of all ends (two words per edge, and there are three).
-func countTouched[T word](edges []edge[T], spare *pile[T], nodes uint64) (n uint64) {
+func countTouched[T word](ctx context.Context, edges []edge[T], spare *pile[T], nodes uint64, workers int) (uint64, error) {
 	if need := nodes/64 + 1; need > uint64(len(spare.mem)/8) {
-		return countDistinct(edges, spare.words()[:0])
+		return countDistinct(edges, spare.words()[:0]), nil
 	}
-	seen := bitmap(spare.mem.uint64s())
+	seen := bitmap(spare.mem.uint64s()[:nodes/64+1])
 	clear(seen)
-	for _, e := range edges {
-		n += seen.add(uint64(e.list)) + seen.add(uint64(e.nbr))
-	}
-	return n
-}
-
-type bitmap []uint64
-
-// add gives 1 when i was not there yet.
-func (m bitmap) add(i uint64) uint64 {
-	bit := uint64(1) << (i % 64)
-	if m[i/64]&bit != 0 {
-		return 0
-	}
-	m[i/64] |= bit
-	return 1
+	newRadix(ctx, len(edges), workers).each(func(_ int, p part) { touch(seen, edges[p.from:p.to]) }, func(int) {})
+	return seen.count(), context.Cause(ctx)
 }
 
 func countDistinct[T word](edges []edge[T], ends []T) uint64 {

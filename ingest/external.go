@@ -42,7 +42,7 @@ func newExternal(disk spill.Disk, sz sizes, sample []uint64) (*external, error) 
 		return nil, errors.Join(err, x.close())
 	}
 	x.bufs = newBuffers(x.pool, sz.extent)
-	x.narrow = newDealer(x.file, x.bufs, cutter[uint32](listCutter[uint32]{x.bounds}), x.parts)
+	x.narrow = newDealer(x.file, x.bufs, byList[uint32](x.bounds), x.parts)
 	return x, nil
 }
 
@@ -51,7 +51,7 @@ func (x *external) widen() error {
 	if x.wide != nil {
 		return nil
 	}
-	x.wide = newDealer(x.file, x.bufs, cutter[uint64](listCutter[uint64]{x.bounds}), x.parts)
+	x.wide = newDealer(x.file, x.bufs, byList[uint64](x.bounds), x.parts)
 	return x.narrow.flush()
 }
 

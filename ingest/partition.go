@@ -58,15 +58,11 @@ func (p *partition) room() int64 {
 	return p.edges*size + int64(len(p.extents))*spill.Page
 }
 
-// cutter tells which partition an edge belongs to.
-type cutter[T word] interface {
-	cut(edges []edge[T], parts []uint16)
-}
+// cutter tells which partitions edges belong to.
+type cutter[T word] func(edges []edge[T], parts []uint16)
 
-// listCutter cuts by lists alone, which is fast: a table gives the first
+// listBounds cut by lists alone, which is fast: a table gives the first
 // partition that may be right, and seldom another one is.
-type listCutter[T word] struct{ *listBounds }
-
 type listBounds struct {
 	below []uint64 // partition p takes the lists below below[p] that none before it takes
 	table []uint16 // by (list - base) >> shift
@@ -104,7 +100,12 @@ func newListBounds(sample []uint64, n int) *listBounds {
 	return b
 }
 
-func (c listCutter[T]) cut(edges []edge[T], parts []uint16) {
+// byList is the cutter at the bounds.
+func byList[T word](b *listBounds) cutter[T] {
+	return func(edges []edge[T], parts []uint16) { cutByList(b, edges, parts) }
+}
+
+func cutByList[T word](c *listBounds, edges []edge[T], parts []uint16) {
 	table, below := c.table[:tableSize], c.below
 	for i := range edges {
 		list := uint64(edges[i].list)
@@ -116,26 +117,29 @@ func (c listCutter[T]) cut(edges []edge[T], parts []uint16) {
 	}
 }
 
-// keyCutter cuts by the whole key, so that any two edges can be told apart:
-// partition p takes what is below the p-th key and not below those before.
-type keyCutter[T word] []edge[T]
+// keyBounds cut by whole keys, so that any two edges can be told apart: the
+// first edge of each partition but the first.
+type keyBounds[T word] []edge[T]
 
-// newKeyCutter cuts into at most n partitions, and at least two, where the
+// newKeyBounds cuts into at most n partitions, and at least two, where the
 // sample holds two edges.
-func newKeyCutter[T word](sample []edge[T], n int) (c keyCutter[T]) {
+func newKeyBounds[T word](sample []edge[T], n int) (b keyBounds[T]) {
 	slices.SortFunc(sample, compareKeys)
 	sample = slices.Compact(sample)
 	for i := 1; i < n; i++ {
-		if at := max(1, i*len(sample)/n); at < len(sample) && (len(c) == 0 || c[len(c)-1] != sample[at]) {
-			c = append(c, sample[at])
+		if at := max(1, i*len(sample)/n); at < len(sample) && (len(b) == 0 || b[len(b)-1] != sample[at]) {
+			b = append(b, sample[at])
 		}
 	}
-	return c
+	return b
 }
 
-func (c keyCutter[T]) cut(edges []edge[T], parts []uint16) {
-	for i := range edges {
-		parts[i] = uint16(sort.Search(len(c), func(p int) bool { return compareKeys(edges[i], c[p]) < 0 }))
+// byKey is the cutter at the bounds.
+func byKey[T word](b keyBounds[T]) cutter[T] {
+	return func(edges []edge[T], parts []uint16) {
+		for i := range edges {
+			parts[i] = uint16(sort.Search(len(b), func(p int) bool { return compareKeys(edges[i], b[p]) < 0 }))
+		}
 	}
 }
 
@@ -189,7 +193,7 @@ func (d *dealer[T]) deal(ctx context.Context, edges []edge[T]) error {
 	for len(edges) > 0 {
 		n := min(len(edges), maxDeal)
 		d.where = slices.Grow(d.where[:0], n)[:n]
-		d.cut.cut(edges[:n], d.where)
+		d.cut(edges[:n], d.where)
 		if err := d.move(edges[:n]); err != nil {
 			return err
 		}

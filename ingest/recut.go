@@ -78,10 +78,10 @@ func newCutter[T word](sample []edge[T], n int) (cutter[T], int) {
 	slices.Sort(lists)
 	if runs := longestRun(lists); 2*runs < len(lists) {
 		b := newListBounds(lists, n)
-		return listCutter[T]{b}, len(b.below)
+		return byList[T](b), len(b.below)
 	}
-	c := newKeyCutter(sample, n)
-	return c, len(c) + 1
+	b := newKeyBounds(sample, n)
+	return byKey(b), len(b) + 1
 }
 
 // longestRun is how often the commonest of sorted values comes.

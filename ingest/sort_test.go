@@ -55,6 +55,10 @@ func TestSortIsCanonicalOrder(t *testing.T) {
 			}
 		}
 	}
+	for _, workers := range []int{1, 2, 7} { // most edges in one run, or in one list
+		testSort(t, 1<<22, 150_000, workers, func() uint32 { return uint32(min(r.Uint64N(1<<22), 3000+r.Uint64N(100))) })
+		testSort(t, 1<<22, 150_000, workers, func() uint32 { return uint32(max(r.Uint64N(1<<22), 1<<22-1<<19)) })
+	}
 	for _, nodes := range []uint64{5, 1<<32 + 1, 1 << 45, 1<<63 - 1} {
 		testSort(t, nodes, 50_000, 3, func() uint64 { return r.Uint64N(min(nodes, 1000)) * (nodes / min(nodes, 1000)) })
 	}

@@ -174,6 +174,9 @@ func touch[T word](m bitmap, edges []edge[T]) {
 	}
 }
 
+// bitmap has a bit for each of many numbers.
+type bitmap []uint64
+
 func (m bitmap) mark(i uint64) {
 	word, bit := &m[i/64], uint64(1)<<(i%64)
 	if atomic.LoadUint64(word)&bit == 0 {
