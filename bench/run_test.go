@@ -382,3 +382,22 @@ func TestTimes(t *testing.T) {
 		}
 	}
 }
+
+// TestHops: what the hops ask for is all that the batches ask for, when nothing but
+// lists is asked for; the edges of the hops are all edges.
+func TestHops(t *testing.T) {
+	in := tiny(t)
+	for _, options := range []string{"lanes=1 lockstep=1", "lanes=2", "lanes=2 lockstep=4 fanouts=5,5,5"} {
+		s := settingsOf(t, "sample", in.quick()["sample"]+" calibrate=0 edge-ids=0 resident=off memory=4MiB "+options)
+		d, err := Run(t.Context(), []Section{{"a", s}}, Hooks{})
+		require.NoError(t, err)
+		r := d.single().(*SampleResult)
+		var sum Hop
+		for _, h := range r.Hops {
+			require.Positive(t, h.Blocks, options)
+			sum.Edges, sum.Blocks, sum.Reads, sum.ReadBytes = sum.Edges+h.Edges, sum.Blocks+h.Blocks, sum.Reads+h.Reads, sum.ReadBytes+h.ReadBytes
+		}
+		require.Len(t, r.Hops, len(r.Request.Fanouts))
+		require.Equal(t, []int64{r.SampledEdges, r.Blocks, r.Reads, r.ReadBytes}, []int64{sum.Edges, sum.Blocks, sum.Reads, sum.ReadBytes}, options)
+	}
+}

@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -83,6 +84,7 @@ type sampleRun struct {
 	env      env
 	request  engine.Request // of what comes next
 	made     int64
+	edges    atomic.Int64 // of the measured batches
 	lat      *hdrhistogram.Histogram
 	hops     []Hop
 	from, to *snapshot
@@ -93,7 +95,7 @@ type sampleRun struct {
 // begin takes the opening snapshot.
 func (r *sampleRun) begin() {
 	r.from = take(r.engine)
-	r.meter = watch(r.env, "edges", 0, func() int64 { return r.engine.Stats().SampledEdges })
+	r.meter = watch(r.env, "edges", 0, r.edges.Load)
 }
 
 // end takes the closing one.
@@ -153,6 +155,7 @@ func (r *sampleRun) epoch(ctx context.Context) error {
 		if r.from != nil {
 			record(r.lat, now.Sub(asked))
 			r.countHops(batch)
+			r.edges.Add(int64(len(batch.Row)))
 		}
 		asked = now
 		batch.Release()

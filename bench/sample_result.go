@@ -63,10 +63,26 @@ type SampleResult struct {
 	Device *DeviceResult `json:"device,omitempty"`
 }
 
-// Hop is what one hop of the batches brought.
+// Hop is what one hop of the batches brought, and what it asked for its lists. It
+// asks for nothing where they are drawn from memory.
 type Hop struct {
-	Edges int64 `json:"sampled_edges"`
-	Nodes int64 `json:"new_nodes"`
+	Edges     int64 `json:"sampled_edges"`
+	Nodes     int64 `json:"new_nodes"`
+	Blocks    int64 `json:"blocks"`
+	Reads     int64 `json:"reads"`
+	ReadBytes int64 `json:"read_bytes"`
+}
+
+// asked adds what each hop asked for between two snapshots.
+func asked(hops []Hop, from, to []engine.HopIO) []Hop {
+	for i := range min(len(hops), len(to)) {
+		h, a := &hops[i], engine.HopIO{}
+		if i < len(from) {
+			a = from[i]
+		}
+		h.Blocks, h.Reads, h.ReadBytes = to[i].Blocks-a.Blocks, to[i].Reads-a.Reads, to[i].ReadBytes-a.ReadBytes
+	}
+	return hops
 }
 
 // SampleRequest is the part of the request that a figure depends on.
@@ -99,7 +115,7 @@ func (r *sampleRun) result(cut bool) *SampleResult {
 		SunkBytes:    b.Total.SunkBytes - a.Total.SunkBytes,
 		ReadCost:     b.Total.ReadCost - a.Total.ReadCost,
 		UsedBytes:    b.UsedBytes - a.UsedBytes,
-		Hops:         r.hops, Latency: distribution(r.lat), LargestBatchBytes: b.LargestMem,
+		Hops:         asked(r.hops, a.Hops, b.Hops), Latency: distribution(r.lat), LargestBatchBytes: b.LargestMem,
 	}
 	res.took(r.from.usage, r.to.usage)
 	res.CutShort, res.series, res.counted = cut, r.series, "edges"
@@ -248,22 +264,26 @@ func sizesText(sizes []int64) string {
 	return depthText(shares)
 }
 
-// hopText gives each hop's edges, and the nodes that were new with them.
+// hopText gives each hop's edges, the nodes that were new with them, and the reads
+// for its lists.
 func hopText(hops []Hop) string {
 	parts := make([]string, len(hops))
 	for i, h := range hops {
-		parts[i] = fmt.Sprintf("%s edges to %s new nodes", count(h.Edges), count(h.Nodes))
+		parts[i] = fmt.Sprintf("%s edges to %s new nodes with %s reads", count(h.Edges), count(h.Nodes), count(h.Reads))
 	}
 	return strings.Join(parts, ", ")
 }
 
 func (r *SampleResult) charts() []chart {
 	hops := chart{Title: "Edges and new nodes of each hop", X: "hop", Y: "in all batches"}
-	var edges, nodes []float64
+	reads := chart{Title: "Blocks and reads of each hop", X: "hop", Y: "in all batches"}
+	var edges, nodes, blocks, requests []float64
 	for i, h := range r.Hops {
 		hops.Names = append(hops.Names, fmt.Sprint(i+1))
 		edges, nodes = append(edges, float64(h.Edges)), append(nodes, float64(h.Nodes))
+		blocks, requests = append(blocks, float64(h.Blocks)), append(requests, float64(h.Reads))
 	}
 	hops.Bars = []bars{{"edges", edges}, {"new nodes", nodes}}
-	return []chart{depthChart(r.Depths), hops}
+	reads.Names, reads.Bars = hops.Names, []bars{{"blocks asked for", blocks}, {"reads", requests}}
+	return []chart{depthChart(r.Depths), hops, reads}
 }

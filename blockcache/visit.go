@@ -58,9 +58,12 @@ func (l *Lane) end() error {
 	v := &l.visit
 	l.count(v.id, v.counts)
 	err := v.err
-	*v = visit{}
+	*v = visit{counts: v.counts}
 	return err
 }
+
+// LastVisit is what the last visit led to, for the lane's own goroutine.
+func (l *Lane) LastVisit() Counters { return l.visit.counts }
 
 // checkRest: after a visit the lane holds nothing.
 func (l *Lane) checkRest() {

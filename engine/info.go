@@ -76,6 +76,7 @@ type Stats struct {
 	EdgeIDs    IO            `json:"edge_ids"`            // of graph.bin: what Request.EdgeIDs costs where ids are stored
 	Features   IO            `json:"features"`            //
 	Attrs      map[string]IO `json:"node_attrs"`          // by name
+	Hops       []HopIO       `json:"hops"`                // of Adjacency, what each hop of all batches asked for
 	Evictions  int64         `json:"evictions"`           // of the cache
 	Rejected   int64         `json:"rejected"`            // blocks that its policy declined to keep
 	Ring       uring.Stats   `json:"ring"`                // of all lanes together; Depth is their sum
@@ -106,6 +107,13 @@ type IO struct {
 	// 4 KiB; ReadSizes counts them by their blocks: of 1, 2, 3–4, 5–8, and so on.
 	ReadCost  float64                       `json:"read_cost"`
 	ReadSizes [blockcache.SizeBuckets]int64 `json:"reads_by_blocks"`
+}
+
+// HopIO is what one hop of the batches asked of the cache, for its lists.
+type HopIO struct {
+	Blocks    int64 `json:"blocks_asked"`
+	Reads     int64 `json:"reads"`
+	ReadBytes int64 `json:"read_bytes"`
 }
 
 func ioOf(c blockcache.Counters) IO {
@@ -146,6 +154,7 @@ func (e *Engine) Stats() Stats {
 	}
 	for _, l := range e.lanes {
 		s.Work = s.Work.add(l.done())
+		s.Hops = l.addHops(s.Hops)
 		s.Ring = s.Ring.Add(l.ring.Stats())
 	}
 	s.Alone, s.LargestMem = e.sched.extremes()

@@ -24,6 +24,7 @@ type lane struct {
 
 	mu   sync.Mutex
 	made Work
+	hops []HopIO
 }
 
 func (l *lane) count(w Work) {
@@ -36,6 +37,31 @@ func (l *lane) done() Work {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.made
+}
+
+// countHops notes what the sampler's hops have asked for until now.
+func (l *lane) countHops() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.hops = l.hops[:0]
+	for _, h := range l.sampler.Hops() {
+		l.hops = append(l.hops, HopIO(h))
+	}
+}
+
+// addHops adds them to those of other lanes.
+func (l *lane) addHops(all []HopIO) []HopIO {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, h := range l.hops {
+		if i == len(all) {
+			all = append(all, HopIO{})
+		}
+		all[i].Blocks += h.Blocks
+		all[i].Reads += h.Reads
+		all[i].ReadBytes += h.ReadBytes
+	}
+	return all
 }
 
 // openLane opens a lane on the calling goroutine's thread, which must be locked.

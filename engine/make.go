@@ -43,6 +43,7 @@ func (e *Engine) sample(ctx context.Context, l *lane, q *query, jobs []job) {
 		l.draws = append(l.draws, e.draw(l, q, j))
 	}
 	l.sampler.SampleGroup(ctx, e.limited(q.spec), l.draws)
+	l.countHops()
 }
 
 // draw says what a job's subgraph is drawn from.

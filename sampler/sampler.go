@@ -21,6 +21,7 @@ type Sampler struct {
 	group   group
 	scratch scratch
 	keeper  keeper
+	asked   []Hop
 	single  [1]Draw // Sample's
 
 	resident *Resident // nil: blocks are asked for
@@ -239,12 +240,31 @@ func (s *Sampler) expand(ctx context.Context, runs int) error {
 	if err := s.visit(ctx, s.files.Adjacency, s.onAdjacency); err != nil {
 		return err
 	}
+	s.countHop()
 	for i := range s.group.walks {
 		if err := s.closeUp(&s.group.walks[i]); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// Hop is what a hop, of all batches that a sampler has made, asked of the cache.
+type Hop struct{ Blocks, Reads, ReadBytes int64 }
+
+// Hops are those that have asked for anything. What is drawn from a resident
+// adjacency does not.
+func (s *Sampler) Hops() []Hop { return s.asked }
+
+// countHop adds what the last visit, of the hop's lists, led to.
+func (s *Sampler) countHop() {
+	for len(s.asked) <= s.group.hop {
+		s.asked = append(s.asked, Hop{})
+	}
+	n, h := s.lane.LastVisit(), &s.asked[s.group.hop]
+	h.Blocks += n.Asked()
+	h.Reads += n.Reads
+	h.ReadBytes += n.BytesRead
 }
 
 // visit brings the blocks of f that the keys name and calls fn for each.
