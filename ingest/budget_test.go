@@ -75,7 +75,7 @@ func TestOptionsThatCannotBeMeant(t *testing.T) {
 	for name, change := range map[string]func(*Config){
 		"no input given":        func(c *Config) { c.Input = "" },
 		"no output given":       func(c *Config) { c.Out = "" },
-		"format":                func(c *Config) { c.Format = "csv" },
+		"format":                func(c *Config) { c.Source.Format = "csv" },
 		"number of nodes":       func(c *Config) { c.NumNodes = -1 },
 		"direction":             func(c *Config) { c.Direction = 2 },
 		"edge ids":              func(c *Config) { c.EdgeIDs = layout.EdgeIDsCanonical },

@@ -210,7 +210,7 @@ func (b *build) result() (*Result, error) {
 		return nil, err
 	}
 	r, g := &b.res, b.g
-	r.Input, r.Format, r.Graph = b.c.Input, b.in.Format(), b.c.Out
+	r.Input, r.Format, r.Graph = listed(b.in.Files()), b.in.Format(), b.c.Out
 	r.InputBytes = b.in.Bytes()
 	r.Lines, r.SkippedLines, r.InputRows, r.SelfLoops = g.lines, g.skipped, g.rows, g.loops
 	r.Direction = b.c.Direction.String()

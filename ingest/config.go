@@ -16,11 +16,12 @@ import (
 // counted (bytes, passes, edges) depends on the phase.
 type Progress func(phase string, done, total int64)
 
-// Config says what to build from what. Only Input and Out are required.
+// Config says what to build from what. Only Input, or Source.Inputs, and Out are
+// required.
 type Config struct {
-	Input  string // edge list: text, gzipped text, or .npy
-	Format Format // FormatAuto looks at content and suffix
-	Out    string // the graph; attachments go beside it
+	Input  string        // an edge list
+	Source source.Config // several of them (Inputs), and how they are to be read; Nodes and Workers are those below
+	Out    string        // the graph; attachments go beside it
 
 	NumNodes      int64             // 0: the largest id + 1
 	Direction     layout.Direction  // whose list an edge belongs to; In: its target's
@@ -62,8 +63,8 @@ const maxWorkers = 64
 // withDefaults checks the options that need no file and fills in the rest.
 func (c Config) withDefaults() (Config, error) {
 	switch {
-	case c.Input == "":
-		return c, option("no input given; name an edge list")
+	case c.Input != "" && len(c.Source.Inputs) > 0:
+		return c, option("an input is given, and a list of inputs; name them all in the list")
 	case c.Out == "":
 		return c, option("no output given; name the graph file to write")
 	case c.NumNodes < 0:
@@ -132,5 +133,10 @@ func (c Config) perRow() int64 {
 
 // source says what edges to read.
 func (c Config) source() source.Config {
-	return source.Config{Inputs: []string{c.Input}, Format: c.Format, Nodes: c.NumNodes, Workers: c.Workers}
+	s := c.Source
+	if c.Input != "" {
+		s.Inputs = []string{c.Input}
+	}
+	s.Nodes, s.Workers = c.NumNodes, c.Workers
+	return s
 }

@@ -3,7 +3,9 @@
 package ingest
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/aether-ooc/aether-ooc/internal/report"
@@ -66,7 +68,7 @@ type Result struct {
 func (r *Result) Text() string {
 	var p report.Page
 	p.Line("graph", "%s (%s)", r.Graph, report.Bytes(r.GraphBytes))
-	p.Line("input", "%s (%s, %s)", r.Input, r.Format, report.Bytes(r.InputBytes))
+	p.Line("input", "%s (%s, %s)", r.Input, cmp.Or(r.Format, "several formats"), report.Bytes(r.InputBytes))
 	if r.Lines > 0 {
 		p.Line("lines", "%s, %s skipped (comments, blank)", report.Count(r.Lines), report.Count(r.SkippedLines))
 	}
@@ -85,6 +87,15 @@ func (r *Result) Text() string {
 	p.Line("time", "%s (read %s, sort %s, write %s)", round(r.TotalNs), round(r.ReadNs), round(r.SortNs), round(r.WriteNs))
 	p.Line("memory", "peak %s of a budget of %s", report.Bytes(r.PeakRSSBytes), report.Bytes(r.BudgetBytes))
 	return p.String()
+}
+
+// listed names the first of many files.
+func listed(files []string) string {
+	const most = 3
+	if len(files) <= most {
+		return strings.Join(files, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(files[:most], ", "), len(files)-most)
 }
 
 func (r *Result) isolated() string {

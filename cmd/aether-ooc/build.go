@@ -26,11 +26,17 @@ func newBuild() *cobra.Command {
 		out printer
 	)
 	c := &cobra.Command{
-		Use:   "build EDGES --out GRAPH",
-		Short: "Build graph.bin from an edge list",
-		Long: `Build a graph file from an edge list: text with a "source target" pair on each
-line (SNAP style: # and % comments, any blanks, more columns ignored, gzipped or
-not), or a .npy integer array of shape (2, E) or (E, 2).
+		Use:   "build EDGES... --out GRAPH",
+		Short: "Build graph.bin from edge lists",
+		Long: `Build a graph file from edge lists: files, patterns of file names, and - for
+standard input, read one after the other in the order given (those of a pattern
+in ascending order), as one list. Whatever is wrong in them is an error that names
+the file, the line or row, the column and the value, and leaves no graph.
+
+The formats, each uncompressed or in gzip, bgzip or zstd:
+` + formatHelp() + `
+The format is told from the first bytes, else from the name. A node is a number: ids
+are counted from 0, or from 1 with --base 1. An edge's id (e_id) is its row in the list.
 
 Features and node attributes are copied beside the graph and found from its path
 alone. The output appears whole or not at all. Edges that do not fit in --memory (24
@@ -39,14 +45,17 @@ passes 2^32), and the graph comes out the same.`,
 		Example: `  aether-ooc build edges.npy --out graph.bin
   aether-ooc build edges.txt.gz --out graph.bin --undirected --drop-self-loops
   aether-ooc build edges.npy --out graph.bin --encoding compact
+  aether-ooc build 'part-*.csv.zst' --columns user_id,item_id --out graph.bin
+  zcat edges.gz | awk '$3 > 0' | aether-ooc build - --out graph.bin
   aether-ooc build edges.npy --out graph.bin --features x.npy --node-attr y=y.npy`,
-		Args: exactly(1, "one edge list"),
+		Args: atLeastOne("edge lists"),
 		RunE: func(c *cobra.Command, args []string) error {
-			cfg, err := b.config(args[0])
+			cfg, err := b.config(args)
 			if err != nil {
 				return err
 			}
 			bar := newProgress(c, "it")
+			cfg.Source.Stdin = c.InOrStdin()
 			cfg.Progress, cfg.Log = bar.step, slog.Default()
 			res, err := ingest.Run(c.Context(), cfg)
 			bar.finish()
@@ -64,16 +73,17 @@ passes 2^32), and the graph comes out the same.`,
 
 // buildFlags holds the flags of build as they were written.
 type buildFlags struct {
-	cfg                        ingest.Config
-	format, direction, edgeIDs string
-	encoding                   string
-	attrs                      []string
-	memory                     byteSize
+	cfg                ingest.Config
+	source             sourceFlags
+	direction, edgeIDs string
+	encoding           string
+	attrs              []string
+	memory             byteSize
 }
 
 func (b *buildFlags) bind(f *pflag.FlagSet) {
 	f.StringVarP(&b.cfg.Out, "out", "o", "", "graph file to write (required)")
-	f.StringVar(&b.format, "format", "auto", "what the input is: auto, text or npy")
+	b.source.bind(f)
 	f.StringVar(&b.cfg.Features, "features", "", "feature rows of the nodes, a .npy of shape (N, D)")
 	f.StringVar(&b.cfg.FeaturesDType, "dtype", "", dtypeHelp)
 	f.StringArrayVar(&b.attrs, "node-attr", nil, "NAME=FILE.npy: an attribute of the nodes, such as labels; may be repeated")
@@ -91,13 +101,13 @@ a smaller file, of which more fits in memory, for a little more work per edge. B
 	memoryFlag(f, &b.memory, "most memory to use, for any size of graph (default half of what the machine or cgroup allows)")
 }
 
-func (b *buildFlags) config(input string) (ingest.Config, error) {
+func (b *buildFlags) config(inputs []string) (ingest.Config, error) {
 	cfg := b.cfg
-	cfg.Input, cfg.Memory = input, int64(b.memory)
-	if b.format != "auto" {
-		cfg.Format = ingest.Format(b.format)
-	}
+	cfg.Memory = int64(b.memory)
 	var err error
+	if cfg.Source, err = b.source.config(inputs); err != nil {
+		return cfg, err
+	}
 	if cfg.Direction, err = choose("--direction", b.direction, map[string]layout.Direction{"in": layout.In, "out": layout.Out}); err != nil {
 		return cfg, err
 	}

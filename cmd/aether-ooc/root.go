@@ -119,6 +119,15 @@ func exactly(n int, what string) cobra.PositionalArgs {
 	}
 }
 
+func atLeastOne(what string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return usagef("%s takes %s, got none; see '%s --help'", c.Name(), what, c.CommandPath())
+		}
+		return nil
+	}
+}
+
 func newLogger(c *cobra.Command) *slog.Logger {
 	return slog.New(slog.NewTextHandler(c.ErrOrStderr(), nil))
 }

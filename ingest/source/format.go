@@ -68,7 +68,7 @@ var formats = []*format{
 	},
 	{
 		name: FormatMETIS, open: openMETIS, suffixes: []string{".graph", ".metis"},
-		help: "adjacency lists of METIS: a line per node with its neighbours, counted from 1; every edge stands in both lists, else use --undirected",
+		help: "adjacency lists of METIS: a line per node; an edge stands in the lists of both ends, else use --undirected",
 	},
 	{
 		name: FormatNPY, open: openArray, suffixes: []string{".npy"}, magic: []string{"\x93NUMPY"},

@@ -5,6 +5,7 @@ package source
 import (
 	"context"
 	"errors"
+	"os"
 	"sync/atomic"
 )
 
@@ -76,12 +77,16 @@ func (p *part) each(ctx context.Context, fn func(*Batch) error) error {
 			return err
 		}
 	}
+	stop := context.AfterFunc(ctx, p.file.interrupt)
 	err := p.dec.each(ctx, func(b *Batch) error {
 		if p.nodes > 0 && len(b.Src) > 0 && uint64(b.Max) >= uint64(p.nodes) {
 			return Fault(p.name, "it names node %d, but declares %d nodes; correct one of them", b.Max, p.nodes)
 		}
 		return fn(b)
 	})
+	if !stop() && errors.Is(err, os.ErrDeadlineExceeded) {
+		err = context.Cause(ctx)
+	}
 	return errors.Join(err, p.close())
 }
 
