@@ -180,7 +180,7 @@ func TestSelectBit(t *testing.T) {
 // No number of low bits makes a list shorter than the one that is taken.
 func TestEliasBest(t *testing.T) {
 	r := rand.New(rand.NewPCG(29, 30))
-	for range 20_000 {
+	for range 2_000 {
 		width := 1 + r.IntN(eliasMost)
 		n := 1 + r.IntN(3000)
 		last := r.Uint64() & bitMask(uint8(width))

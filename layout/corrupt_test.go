@@ -326,7 +326,7 @@ func walk(b []byte, v base.NodeID) (sum base.NodeID) {
 func TestHostileFilesMakeErrorsNotPanics(t *testing.T) {
 	r := rand.New(rand.NewPCG(13, 14))
 	samples := []*memFile{sample(t), compactSample(t)}
-	for i := range 8_000 {
+	for i := range 4_000 {
 		program := make([]byte, 5*(1+r.IntN(3)))
 		for i := range program {
 			program[i] = byte(r.Uint32() >> (r.IntN(4) * 8 % 32) % 256)

@@ -60,6 +60,9 @@ func goldenGraph(t *testing.T, d *datadriven.TestData) string {
 	if ids == nil {
 		c.EdgeIDs = EdgeIDsStored
 	}
+	if d.HasArg("compact") {
+		c.Encoding = Compact
+	}
 	if d.HasArg("out") {
 		c.Direction = Out
 	}
@@ -195,13 +198,45 @@ func (p *dumper) adjacency() {
 		panic(err)
 	}
 	p.fields(field{1, "encoding"}, field{1, "entry width"}, field{1, "delta width"}, field{1, "flags"}, field{8, "first node"}, field{2, "lists"}, field{2, "entries"})
+	if k.Encoding() == Compact {
+		p.fields(field{2, "words of bitmap"})
+	}
+	for i := range k.words {
+		p.fields(field{8, "bitmap"}, field{2, fmt.Sprint("lists before word ", i)})
+	}
 	for i := range k.Lists() {
-		p.fields(field{int(k.delta), fmt.Sprint("delta of node ", k.Node(i))})
+		if k.delta > 0 {
+			p.fields(field{int(k.delta), fmt.Sprint("delta of node ", k.Node(i))})
+		}
+	}
+	if k.Encoding() == Compact {
+		p.compactLists(&k)
+		return
 	}
 	for i := range k.Lists() {
 		p.fields(field{2, fmt.Sprint("end of list ", k.Node(i))})
 	}
 	for i := range k.Lists() {
 		p.fields(field{k.List(i).Len() * k.EntryBits() / 8, fmt.Sprint("neighbours of ", k.Node(i))})
+	}
+}
+
+func (p *dumper) compactLists(k *Block) {
+	p.fields(field{2, "no entries"}, field{2, "begin of the lists"})
+	for i := range k.Lists() {
+		p.fields(field{2, fmt.Sprint("entries up to ", k.Node(i))}, field{2, "end of its list"})
+	}
+	for i := range k.Lists() {
+		l, v := k.List(i), k.Node(i)
+		if !l.EliasFano() {
+			p.fields(field{packedBytes(k.EntryBits(), l.Len()), fmt.Sprint("neighbours of ", v)})
+			continue
+		}
+		high, low := baseBytes(k.EntryBits(), int(l.width)), packedBytes(int(l.width), l.Len())
+		p.fields(field{1, fmt.Sprint("low bits of ", v)}, field{high, "base"})
+		for h := range hintCount(l.Len()) {
+			p.fields(field{2, fmt.Sprint("hint of entry ", (h+1)*hintEvery)})
+		}
+		p.fields(field{int(l.at - l.upper), fmt.Sprint("high bits of ", v)}, field{low, fmt.Sprint("low bits of ", v)})
 	}
 }
