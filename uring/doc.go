@@ -34,7 +34,7 @@
 // At most Depth reads are under way; further ones wait in the ring's own
 // backlog, in the order in which they were queued, so the completion queue
 // cannot overflow. One system call sends many reads and fetches many
-// completions: Queue sends once a batch has gathered, a sixteenth of Depth (2 …
+// completions: Queue sends once a batch has gathered, an eighth of Depth (2 …
 // 32); Wait and Poll send less when the device has no more than that left to do,
 // and all when they have no group to return. A Wait sleeps until a batch has
 // completed, or fewer reads if a group may be done by then.

@@ -47,7 +47,7 @@ const (
 // turn is how long an owner reads before it gives way to other goroutines, half
 // of what Go's scheduler allows. One that takes longer, and is in a system call
 // whenever the scheduler looks, would have its processor taken from it in each
-// of them, by a thread that then looks every 20 µs: a sixth of the CPU time of
+// of them, by a thread that then looks every 20 µs: a quarter of the CPU time of
 // reading at depth 1.
 const turn = 5 * time.Millisecond
 
@@ -82,7 +82,7 @@ func newRing(c Config, depth int, open func(Config, []op) (driver, error)) (Ring
 		ops:     make([]op, depth),
 		free:    make([]int, depth),
 		unsent:  make([]int, 0, depth),
-		batch:   max(leastBatch, min(depth/16, maxBatch)),
+		batch:   max(leastBatch, min(depth/8, maxBatch)),
 		onRead:  c.OnRead,
 		yielded: time.Now(),
 		thread:  unix.Gettid(),
