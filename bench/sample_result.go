@@ -18,6 +18,7 @@ type SampleResult struct {
 	// far as it fits). Where Info.Direct is false, the page cache comes on top,
 	// with PageCacheBytes of the graph when it was opened.
 	State          string `json:"state"`
+	Mode           string `json:"mode"` // of drawing, at the end: "cached", "loading" or "resident", see engine.ModeCached
 	RampBatches    int64  `json:"ramp_batches"`
 	PageCacheBytes int64  `json:"page_cache_bytes"`
 
@@ -105,7 +106,7 @@ func requestOf(r engine.Request) SampleRequest {
 func (r *sampleRun) result(cut bool) *SampleResult {
 	a, b := r.from.stats, r.to.stats
 	res := &SampleResult{
-		Info: r.engine.Info(), Request: requestOf(r.config.Request), State: r.state(), RampBatches: r.config.Ramp,
+		Info: r.engine.Info(), Request: requestOf(r.config.Request), State: r.state(), Mode: b.Mode, RampBatches: r.config.Ramp,
 		Batches:      b.Batches - a.Batches,
 		SampledEdges: b.SampledEdges - a.SampledEdges,
 		SampledNodes: b.SampledNodes - a.SampledNodes,
@@ -208,6 +209,7 @@ func (r *SampleResult) Text() string {
 	p.line("request", "fanouts %v, %s seeds a batch, edge ids %s, features %s, seed %d", q.Fanouts, count(int64(q.BatchSize)), onOff(q.EdgeIDs), onOff(q.Features), q.Seed)
 	p.line("engine", "%s, %s, %d lanes of depth %d, up to %d batches in lockstep, %s cache", r.Info.Backend, r.direct(), r.Info.Lanes, r.Info.Depth, r.Info.Lockstep, r.Info.Policy)
 	p.line("cache", "%s", r.start())
+	p.line("lists", "%s", r.drawn())
 	p.line("edges", "%s/s (%s in %.2f s)", rate(r.EdgesPerSecond), count(r.SampledEdges), r.Seconds)
 	p.line("  per hop", "%s", hopText(r.Hops))
 	p.line("batches", "%.1f/s (%s)", r.BatchesPerSecond, count(r.Batches))
@@ -233,6 +235,14 @@ func (r *SampleResult) direct() string {
 		return "past the page cache"
 	}
 	return fmt.Sprintf("through the page cache, which held %s of the graph at first", share(ratio(float64(r.PageCacheBytes), float64(r.Info.Bytes))))
+}
+
+// drawn says what lists were drawn from in the end.
+func (r *SampleResult) drawn() string {
+	if b := r.Info.Budget; r.Mode == engine.ModeResident {
+		return fmt.Sprintf("resident, %s: %s", b.Form, memory(b.Resident))
+	}
+	return r.Mode
 }
 
 func (r *SampleResult) start() string {
