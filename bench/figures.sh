@@ -9,7 +9,6 @@ scale=${SCALE:-24}
 jobs=${JOBS:-device cold sample features serve cache build}
 export ROWS=${ROWS:-4000000}
 export EDGES=$dir/rmat$scale.npy GRAPH=$dir/rmat$scale.bin FEATURES=$dir/features$ROWS.npy
-export TMPDIR=$dir
 mkdir -p "$dir" build/reports
 
 [ -e "$EDGES" ] || bin/aether-ooc gen rmat --scale "$scale" --edge-factor 16 --seed 1 --dtype int32 --out "$EDGES"
