@@ -169,8 +169,10 @@ func TestBatchesAreTheOracles(t *testing.T) {
 	}
 	for _, a := range oracle.Zoo() {
 		t.Run(a.Name, func(t *testing.T) {
-			f := build(t, a.Edges, a.Edges.Nodes > 0)
-			for _, o := range configs {
+			plain := build(t, a.Edges, a.Edges.Nodes > 0)
+			compact := buildEncoded(t, a.Edges, a.Edges.Nodes > 0, layout.Compact)
+			for i, o := range configs {
+				f := []*fixture{plain, compact}[i%2]
 				switch o.Memory {
 				case 0:
 					o.Memory = 256 << 20

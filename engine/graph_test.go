@@ -38,11 +38,17 @@ const featureDim = 5
 // build writes a graph as `aether-ooc build` would, by the layout's own Writer,
 // with features x and attribute y if asked to.
 func build(t testing.TB, e oracle.Edges, attach bool) *fixture {
+	return buildEncoded(t, e, attach, layout.Plain)
+}
+
+func buildEncoded(t testing.TB, e oracle.Edges, attach bool, encoding layout.Encoding) *fixture {
 	f := &fixture{path: filepath.Join(t.TempDir(), "graph.bin"), edges: e, lists: e.Lists()}
 	file, err := os.Create(f.path)
 	require.NoError(t, err)
 	defer file.Close()
-	w, err := layout.NewWriter(file, writerConfig(e))
+	c := writerConfig(e)
+	c.Encoding = encoding
+	w, err := layout.NewWriter(file, c)
 	require.NoError(t, err)
 	var ids []base.EdgeID
 	for v, list := range f.lists {

@@ -16,6 +16,7 @@ import (
 	"github.com/aether-ooc/aether-ooc/internal/faultio"
 	"github.com/aether-ooc/aether-ooc/internal/oracle"
 	"github.com/aether-ooc/aether-ooc/internal/rng"
+	"github.com/aether-ooc/aether-ooc/layout"
 )
 
 var ctx = context.Background()
@@ -71,23 +72,26 @@ func TestOracle(t *testing.T) {
 	configs := []struct {
 		name string
 		blockcache.Config
-		reorder bool  // the ring gives blocks in a random order
-		groups  []int // sizes
+		reorder  bool  // the ring gives blocks in a random order
+		groups   []int // sizes
+		encoding layout.Encoding
 	}{
-		{"all cached", blockcache.Config{Slots: 2000}, false, []int{1, 3}},
-		{"tiny", blockcache.Config{Slots: 3}, false, []int{2}},
-		{"clock", blockcache.Config{Slots: 40, Policy: "clock"}, true, []int{8}},
-		{"three lanes", blockcache.Config{Slots: 60, Lanes: 3, Group: 2}, true, []int{1, 3}},
+		{"all cached", blockcache.Config{Slots: 2000}, false, []int{1, 3}, layout.Plain},
+		{"tiny", blockcache.Config{Slots: 3}, false, []int{2}, layout.Plain},
+		{"clock", blockcache.Config{Slots: 40, Policy: "clock"}, true, []int{8}, layout.Plain},
+		{"three lanes", blockcache.Config{Slots: 60, Lanes: 3, Group: 2}, true, []int{1, 3}, layout.Plain},
+		{"compact, all cached", blockcache.Config{Slots: 2000}, false, []int{3}, layout.Compact},
+		{"compact, tiny", blockcache.Config{Slots: 3}, true, []int{2}, layout.Compact},
 	}
 	for _, a := range zoo() {
 		lists := a.Lists()
-		path, ask := writeGraph(t, a.Edges, lists), questions(lists)
+		paths, ask := encoded(t, a.Edges, lists), questions(lists)
 		want := remember(func(r *rig, i int) oracle.Batch {
 			return oracle.Sample(lists, keyFor(r, i), ask[i].seeds, ask[i].spec.Fanouts, ask[i].spec.Replace)
 		})
 		for _, c := range configs {
 			t.Run(a.Name+"/"+c.name, func(t *testing.T) {
-				r := openRig(t, path, c.Config)
+				r := openRig(t, paths[c.encoding], c.Config)
 				if c.reorder {
 					r.plan = faultio.Shuffle(1, 5)
 				}
@@ -104,6 +108,14 @@ func TestOracle(t *testing.T) {
 			})
 		}
 	}
+}
+
+// encoded is the same graph in each encoding.
+func encoded(t *testing.T, e oracle.Edges, lists [][]oracle.Entry) (paths [2]string) {
+	for _, encoding := range []layout.Encoding{layout.Plain, layout.Compact} {
+		paths[encoding] = writeEncoded(t, e, lists, encoding)
+	}
+	return paths
 }
 
 // checkGroup samples question i together with others of the same spec.
