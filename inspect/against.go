@@ -10,6 +10,7 @@ import (
 	"github.com/aether-ooc/aether-ooc/internal/base"
 	"github.com/aether-ooc/aether-ooc/internal/report"
 	"github.com/aether-ooc/aether-ooc/layout"
+	"github.com/aether-ooc/aether-ooc/scan"
 )
 
 // MismatchError says where a graph is not what its input makes.
@@ -40,9 +41,9 @@ func (e *MismatchError) Unwrap() error { return layout.ErrCorrupt }
 // In the end every place is marked, and every row has found one, but for those
 // that the graph's options leave out: loops, and parallel rows but the lowest.
 type against struct {
-	j       *job
-	in      source.Config
-	name    string
+	j    *job
+	in   source.Config
+	name string
 
 	from   base.NodeID // the first list of the range
 	starts []int       // of each list from there on
@@ -64,7 +65,7 @@ func (j *job) checkAgainst(r *VerifyResult) error {
 	if len(in.Inputs) == 1 {
 		a.name = in.Inputs[0]
 	}
-	a.in.Nodes = int64(min(j.g.Superblock.Nodes, math.MaxInt64))
+	a.in.Nodes = int64(min(j.Superblock.Nodes, math.MaxInt64))
 	room := int(max(1, j.c.Memory/perEdge))
 	passes := 0
 	err := j.eachRange(room, a, func() error {
@@ -88,11 +89,11 @@ func times(n int) string {
 // eachRange fills a with ranges of lists of at most room places (or one list) and
 // calls fn for each. The ranges cover all nodes.
 func (j *job) eachRange(room int, a *against, fn func() error) error {
-	nodes := base.NodeID(j.g.Superblock.Nodes)
+	nodes := base.NodeID(j.Superblock.Nodes)
 	a.begin(0)
-	err := j.eachRun(true, func(r run) error {
-		if grown := len(a.nbrs) + len(r.neighbours); grown > room && r.node != a.last() || int(r.node-a.from) > room {
-			if err := a.end(r.node, fn); err != nil {
+	err := j.EachRun(true, func(r scan.Run) error {
+		if grown := len(a.nbrs) + len(r.Neighbours); grown > room && r.Node != a.last() || int(r.Node-a.from) > room {
+			if err := a.end(r.Node, fn); err != nil {
 				return err
 			}
 		}
@@ -113,10 +114,10 @@ func (a *against) begin(v base.NodeID) {
 // last is the list that take added to last.
 func (a *against) last() base.NodeID { return a.from + base.NodeID(len(a.starts)) - 1 }
 
-func (a *against) take(r run) {
-	a.reach(r.node + 1)
-	a.nbrs = append(a.nbrs, r.neighbours...)
-	a.ids = append(a.ids, r.ids...)
+func (a *against) take(r scan.Run) {
+	a.reach(r.Node + 1)
+	a.nbrs = append(a.nbrs, r.Neighbours...)
+	a.ids = append(a.ids, r.IDs...)
 }
 
 // reach gives all lists below v their start.
@@ -154,7 +155,7 @@ func (a *against) compare() error {
 		return err
 	}
 	defer in.Close()
-	if err := in.Each(a.j.ctx, a.batch); err != nil {
+	if err := in.Each(a.j.Context(), a.batch); err != nil {
 		return err
 	}
 	for p, seen := range a.seen {
@@ -162,11 +163,11 @@ func (a *against) compare() error {
 			return a.surplus(p)
 		}
 	}
-	return context.Cause(a.j.ctx)
+	return context.Cause(a.j.Context())
 }
 
 func (a *against) batch(b *source.Batch) error {
-	s := a.j.g.Superblock
+	s := a.j.Superblock
 	for i := range b.Src {
 		src, dst, row := b.Src[i], b.Dst[i], b.First+int64(i)
 		if s.NoLoops && src == dst {
@@ -217,7 +218,7 @@ func (a *against) bounds(list base.NodeID) (lo, hi int) {
 // place finds row among the parallel edges at lo … hi-1; -1: it was rightly left
 // out.
 func (a *against) place(lo, hi int, row int64) (p int, why string) {
-	s := a.j.g.Superblock
+	s := a.j.Superblock
 	switch {
 	case lo == hi:
 		return -1, "the graph has no such edge"
@@ -247,6 +248,6 @@ func (a *against) place(lo, hi int, row int64) (p int, why string) {
 func (a *against) surplus(p int) error {
 	i := sort.SearchInts(a.starts, p+1) - 1 // the last list that begins at or before p
 	list, nbr := a.from+base.NodeID(i), a.nbrs[p]
-	src, dst := run{node: list, neighbours: []base.NodeID{nbr}}.ends(a.j.g.Superblock.Direction, 0)
+	src, dst := scan.Run{Node: list, Neighbours: []base.NodeID{nbr}}.Ends(a.j.Superblock.Direction, 0)
 	return &MismatchError{Path: a.j.c.Path, Input: a.name, Row: -1, Src: src, Dst: dst, ID: int64(a.ids[p]), Why: "it is made by no row"}
 }

@@ -15,18 +15,19 @@ import (
 	"github.com/aether-ooc/aether-ooc/internal/base"
 	"github.com/aether-ooc/aether-ooc/internal/npy"
 	"github.com/aether-ooc/aether-ooc/layout"
+	"github.com/aether-ooc/aether-ooc/scan"
 )
 
 // besideBytes is what checkBeside will read, for the progress.
 func (j *job) besideBytes() (n uint64) {
-	for _, a := range j.g.Attachments {
+	for _, a := range j.Attachments {
 		n += a.Bytes
 	}
 	return n
 }
 
 func (j *job) checkBeside(r *VerifyResult) error {
-	for _, a := range j.g.Attachments {
+	for _, a := range j.Attachments {
 		n, err := j.checkAttachment(a)
 		if err != nil {
 			return err
@@ -71,7 +72,7 @@ func (j *job) checkAttachment(a layout.Attachment) (uint64, error) {
 
 // openBeside opens a file that must be there.
 func openBeside(path string) (*os.File, int64, error) {
-	f, size, err := openRegular(path)
+	f, size, err := scan.OpenRegular(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = &layout.CorruptError{File: path, Section: "file", Detail: "the graph has this file beside it", Want: "a file", Got: "none"}
 	}
@@ -84,7 +85,7 @@ func (j *job) belongs(a layout.Attachment, s *layout.Sums) error {
 		detail    string
 		want, got any
 	}{
-		{"the sums belong to another graph", j.g.Superblock.Fingerprint, s.Fingerprint},
+		{"the sums belong to another graph", j.Superblock.Fingerprint, s.Fingerprint},
 		{"the sums are of another file: length in bytes", a.Bytes, s.Length},
 		{"the sums are of another file: XXH3-128", a.Hash, s.Hash},
 	} {
@@ -101,13 +102,13 @@ func (j *job) checkData(f *os.File, path string, a layout.Attachment, s *layout.
 	buf := make([]byte, min(pieceBytes, roundUp(s.Length)))
 	hash, no := xxh3.New(), base.BlockNo(0)
 	for left := s.Length; left > 0; {
-		if err := context.Cause(j.ctx); err != nil {
+		if err := context.Cause(j.Context()); err != nil {
 			return err
 		}
 		n := min(left, pieceBytes)
 		clear(buf[n:])
 		if _, err := f.ReadAt(buf[:n], int64(no.Off())); err != nil {
-			return readError(path, "data", no, err)
+			return scan.ReadError(path, "data", no, err)
 		}
 		hash.Write(buf[:n])
 		for b := range slices.Chunk(buf[:roundUp(n)], base.BlockSize) {
@@ -147,8 +148,8 @@ func (j *job) checkHeader(f *os.File, path string, size int64, a layout.Attachme
 	switch {
 	case !slices.Equal(shape, a.Shape):
 		return wrong("shape", a.Shape, shape)
-	case len(shape) == 0 || shape[0] != j.g.Superblock.Nodes:
-		return wrong("one row per node", j.g.Superblock.Nodes, shape)
+	case len(shape) == 0 || shape[0] != j.Superblock.Nodes:
+		return wrong("one row per node", j.Superblock.Nodes, shape)
 	case h.DType != a.DType && !(a.DType == "bfloat16" && h.Size == 2):
 		return wrong("dtype", a.DType, h.DType)
 	}

@@ -1,10 +1,10 @@
 // Package inspect explains a graph, verifies it and gives its edges back: the
 // library behind `aether-ooc inspect`, `verify`, `export` and `extract`.
 //
-//	graph.bin ─► layout.OpenGraph ─► superblock, table, index, attachments      checked while they are read
+//	graph.bin ─► package scan ─► superblock, table, index, attachments          checked while they are read
 //	     │
 //	     ├─► every block, once, in file order ─┬─► Run:    degrees, packing, shares
-//	     │                                     ├─► Verify: seals, structure, order, ids, fingerprints
+//	     │                                     ├─► Verify: seals, structure, order, ids, fingerprints; against the input
 //	     │                                     └─► Export: edges with their ids, as text, .npy, Parquet or CSR
 //	     └─► the blocks of some nodes ────────────► Extract: their lists
 //	files beside the graph, and their sums  ───────► Verify: sums, whole-file hashes, headers, row counts

@@ -96,8 +96,8 @@ func Export(ctx context.Context, c ExportConfig) (*ExportResult, error) {
 	}
 	defer j.close()
 	e := &exporter{j, c}
-	e.total = e.passes() * int64(j.g.Superblock.FileLength)
-	s := j.g.Superblock
+	e.total = e.passes() * int64(j.Superblock.FileLength)
+	s := j.Superblock
 	r := &ExportResult{Path: c.Path, Out: c.Out, Format: c.Format, Nodes: s.Nodes, Edges: s.Edges, EdgeIDs: c.EdgeIDs}
 	if c.Out == "" {
 		r.Out, r.Format = "standard output", FormatText
@@ -164,7 +164,7 @@ func (e *exporter) toFile(write writer) (Format, int64, error) {
 }
 
 // direction is what the graph's lists hold.
-func (e *exporter) direction() layout.Direction { return e.g.Superblock.Direction }
+func (e *exporter) direction() layout.Direction { return e.Superblock.Direction }
 
 const bufferBytes = 1 << 20
 

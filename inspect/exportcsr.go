@@ -10,6 +10,7 @@ import (
 	"github.com/aether-ooc/aether-ooc/internal/host"
 	"github.com/aether-ooc/aether-ooc/internal/npy"
 	"github.com/aether-ooc/aether-ooc/layout"
+	"github.com/aether-ooc/aether-ooc/scan"
 )
 
 // csr writes what scipy.sparse.save_npz does of the matrix A with A[src, dst] for
@@ -60,7 +61,7 @@ func textArray(w io.Writer, s string) error {
 }
 
 func (e *exporter) csrShape(w io.Writer) error {
-	n := int64(e.g.Superblock.Nodes)
+	n := int64(e.Superblock.Nodes)
 	return e.array(w, 8, []int64{2}, func(out *words) error {
 		out.put(uint64(n))
 		out.put(uint64(n))
@@ -70,7 +71,7 @@ func (e *exporter) csrShape(w io.Writer) error {
 
 // indexBytes is the width of places and ids: SciPy wants one for both.
 func (e *exporter) indexBytes() int {
-	if s := e.g.Superblock; s.Nodes <= math.MaxInt32 && s.Edges <= math.MaxInt32 {
+	if s := e.Superblock; s.Nodes <= math.MaxInt32 && s.Edges <= math.MaxInt32 {
 		return 4
 	}
 	return 8
@@ -78,14 +79,14 @@ func (e *exporter) indexBytes() int {
 
 // csrStarts writes where each node's list begins, and where the last one ends.
 func (e *exporter) csrStarts(w io.Writer) error {
-	s := e.g.Superblock
+	s := e.Superblock
 	return e.array(w, e.indexBytes(), []int64{int64(s.Nodes) + 1}, func(out *words) error {
 		next, edges := base.NodeID(0), uint64(0) // nodes below next have their start
-		err := e.eachRun(false, func(r run) error {
-			for ; next <= r.node; next++ {
+		err := e.EachRun(false, func(r scan.Run) error {
+			for ; next <= r.Node; next++ {
 				out.put(edges)
 			}
-			edges += uint64(len(r.neighbours))
+			edges += uint64(len(r.Neighbours))
 			return out.err
 		})
 		for ; err == nil && next <= base.NodeID(s.Nodes); next++ {
@@ -96,9 +97,9 @@ func (e *exporter) csrStarts(w io.Writer) error {
 }
 
 func (e *exporter) csrIndices(w io.Writer) error {
-	return e.array(w, e.indexBytes(), []int64{int64(e.g.Superblock.Edges)}, func(out *words) error {
-		return e.eachRun(false, func(r run) error {
-			for _, v := range r.neighbours {
+	return e.array(w, e.indexBytes(), []int64{int64(e.Superblock.Edges)}, func(out *words) error {
+		return e.EachRun(false, func(r scan.Run) error {
+			for _, v := range r.Neighbours {
 				out.put(uint64(v))
 			}
 			return out.err
@@ -112,13 +113,13 @@ func (e *exporter) csrData(w io.Writer) error {
 	if e.c.EdgeIDs {
 		width = 8
 	}
-	return e.array(w, width, []int64{int64(e.g.Superblock.Edges)}, func(out *words) error {
-		return e.eachRun(e.c.EdgeIDs, func(r run) error {
-			for k := range r.neighbours {
-				if r.ids == nil {
+	return e.array(w, width, []int64{int64(e.Superblock.Edges)}, func(out *words) error {
+		return e.EachRun(e.c.EdgeIDs, func(r scan.Run) error {
+			for k := range r.Neighbours {
+				if r.IDs == nil {
 					out.put(1)
 				} else {
-					out.put(uint64(r.ids[k]))
+					out.put(uint64(r.IDs[k]))
 				}
 			}
 			return out.err

@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow/go/v17/parquet/pqarrow"
 
 	"github.com/aether-ooc/aether-ooc/internal/host"
+	"github.com/aether-ooc/aether-ooc/scan"
 )
 
 const (
@@ -31,7 +32,7 @@ func (e *exporter) parquet(f *host.Pending) error {
 	}
 	t := &tableWriter{w: w, b: array.NewRecordBuilder(memory.NewGoAllocator(), schema)}
 	defer t.b.Release()
-	if err := e.eachRun(e.c.EdgeIDs, func(r run) error { return t.add(e, r) }); err != nil {
+	if err := e.EachRun(e.c.EdgeIDs, func(r scan.Run) error { return t.add(e, r) }); err != nil {
 		return err
 	}
 	if err := t.flush(); err != nil {
@@ -52,16 +53,16 @@ type tableWriter struct {
 	rows int
 }
 
-func (t *tableWriter) add(e *exporter, r run) error {
-	for k := range r.neighbours {
-		src, dst := r.ends(e.direction(), k)
+func (t *tableWriter) add(e *exporter, r scan.Run) error {
+	for k := range r.Neighbours {
+		src, dst := r.Ends(e.direction(), k)
 		t.column(0).Append(int64(src))
 		t.column(1).Append(int64(dst))
-		if r.ids != nil {
-			t.column(2).Append(int64(r.ids[k]))
+		if r.IDs != nil {
+			t.column(2).Append(int64(r.IDs[k]))
 		}
 	}
-	if t.rows += len(r.neighbours); t.rows < recordRows {
+	if t.rows += len(r.Neighbours); t.rows < recordRows {
 		return nil
 	}
 	return t.flush()

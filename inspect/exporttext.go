@@ -8,24 +8,25 @@ import (
 
 	"github.com/aether-ooc/aether-ooc/internal/host"
 	"github.com/aether-ooc/aether-ooc/internal/npy"
+	"github.com/aether-ooc/aether-ooc/scan"
 )
 
 // text writes a line for each edge, after one that keeps what lines of edges do
 // not say.
 func (e *exporter) text(w io.Writer) error {
-	s := e.g.Superblock
+	s := e.Superblock
 	out := buffered(w)
 	fmt.Fprintf(out, "# source\ttarget%s; %d nodes (build --num-nodes %d), %d edges\n", map[bool]string{true: "\te_id"}[e.c.EdgeIDs], s.Nodes, s.Nodes, s.Edges)
 	var line []byte
-	err := e.eachRun(e.c.EdgeIDs, func(r run) error {
-		for k := range r.neighbours {
-			src, dst := r.ends(e.direction(), k)
+	err := e.EachRun(e.c.EdgeIDs, func(r scan.Run) error {
+		for k := range r.Neighbours {
+			src, dst := r.Ends(e.direction(), k)
 			line = strconv.AppendUint(line[:0], uint64(src), 10)
 			line = append(line, '\t')
 			line = strconv.AppendUint(line, uint64(dst), 10)
-			if r.ids != nil {
+			if r.IDs != nil {
 				line = append(line, '\t')
-				line = strconv.AppendUint(line, uint64(r.ids[k]), 10)
+				line = strconv.AppendUint(line, uint64(r.IDs[k]), 10)
 			}
 			if _, err := out.Write(append(line, '\n')); err != nil {
 				return err
@@ -41,7 +42,7 @@ func (e *exporter) text(w io.Writer) error {
 
 // npy writes its rows side by side, each at its place in the file.
 func (e *exporter) npy(f *host.Pending) error {
-	rows, edges := int64(2), int64(e.g.Superblock.Edges)
+	rows, edges := int64(2), int64(e.Superblock.Edges)
 	if e.c.EdgeIDs {
 		rows = 3
 	}
@@ -53,13 +54,13 @@ func (e *exporter) npy(f *host.Pending) error {
 	for i := range out {
 		out[i] = &words{w: buffered(io.NewOffsetWriter(f, int64(len(header))+int64(i)*edges*8)), width: 8}
 	}
-	err := e.eachRun(e.c.EdgeIDs, func(r run) error {
-		for k := range r.neighbours {
-			src, dst := r.ends(e.direction(), k)
+	err := e.EachRun(e.c.EdgeIDs, func(r scan.Run) error {
+		for k := range r.Neighbours {
+			src, dst := r.Ends(e.direction(), k)
 			out[0].put(uint64(src))
 			out[1].put(uint64(dst))
-			if r.ids != nil {
-				out[2].put(uint64(r.ids[k]))
+			if r.IDs != nil {
+				out[2].put(uint64(r.IDs[k]))
 			}
 		}
 		return out[0].err

@@ -38,7 +38,7 @@ func Extract(ctx context.Context, c ExtractConfig) error {
 	}
 	defer j.close()
 	for i, v := range c.Nodes {
-		if n := j.g.Superblock.Nodes; uint64(v) >= n {
+		if n := j.Superblock.Nodes; uint64(v) >= n {
 			return option("node %d (the %d. of the list): the graph has %d nodes, give ids below that", v, i+1, n)
 		}
 	}
@@ -68,7 +68,7 @@ type extractor struct {
 // find reads the list of v.
 func (x *extractor) find(v base.NodeID) error {
 	x.list = list{Node: v, Neighbours: x.list.Neighbours[:0], EdgeIDs: x.list.EdgeIDs[:0]}
-	span := x.g.Index.Locate(v)
+	span := x.Index.Locate(v)
 	if span.Where == layout.Absent {
 		return nil
 	}
@@ -88,7 +88,7 @@ func (x *extractor) piece(v base.NodeID, no base.BlockNo) error {
 	}
 	k, err := layout.ViewBlock(x.block)
 	if err != nil {
-		return x.g.Place(no, err)
+		return x.Place(no, err)
 	}
 	l := k.Find(v)
 	for i := range l.Len() {
@@ -97,34 +97,31 @@ func (x *extractor) piece(v base.NodeID, no base.BlockNo) error {
 	if !x.c.EdgeIDs {
 		return nil
 	}
-	return x.ids(x.g.Index.FirstEdge(no)+base.EdgeIdx(l.Pos()), l.Len())
+	return x.ids(x.Index.FirstEdge(no)+base.EdgeIdx(l.Pos()), l.Len())
 }
 
 // ids takes the ids of n edges from p on.
 func (x *extractor) ids(p base.EdgeIdx, n int) error {
 	loaded, have := base.BlockNo(0), false
 	for end := p + base.EdgeIdx(n); p < end; p++ {
-		if !x.g.HasEdgeIDs() {
+		if !x.HasEdgeIDs() {
 			x.list.EdgeIDs = append(x.list.EdgeIDs, base.EdgeID(p))
 			continue
 		}
-		no, slot := x.g.EdgeIDBlock(p)
+		no, slot := x.EdgeIDBlock(p)
 		if !have || no != loaded {
 			if err := x.read(no); err != nil {
 				return err
 			}
 			loaded, have = no, true
 		}
-		x.list.EdgeIDs = append(x.list.EdgeIDs, x.g.EdgeIDAt(x.block, slot))
+		x.list.EdgeIDs = append(x.list.EdgeIDs, x.EdgeIDAt(x.block, slot))
 	}
 	return nil
 }
 
 func (x *extractor) read(no base.BlockNo) error {
-	if _, err := x.f.ReadAt(x.block, int64(no.Off())); err != nil {
-		return readError(x.c.Path, x.g.SectionName(no), no, err)
-	}
-	return x.g.CheckBlock(no, x.block)
+	return x.Block(no, x.block)
 }
 
 func (x *extractor) print(w io.Writer) error {

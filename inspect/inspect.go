@@ -97,8 +97,8 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	defer j.close()
 	r := j.describe()
 	j.total = int64(r.Adjacency.Bytes)
-	n := census{r: r, degrees: c.Degrees, isHub: j.g.Superblock.IsHub}
-	if err := j.adjacency(n.block); err != nil {
+	n := census{r: r, degrees: c.Degrees, isHub: j.Superblock.IsHub}
+	if err := j.Adjacency(n.block); err != nil {
 		return nil, err
 	}
 	n.finish()
@@ -107,7 +107,7 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 
 // describe tells what is known without reading the lists.
 func (j *job) describe() *Result {
-	s := j.g.Superblock
+	s := j.Superblock
 	r := &Result{
 		Path: j.c.Path, FormatVersion: s.Version, FileBytes: s.FileLength, Nodes: s.Nodes, Edges: s.Edges, InputEdges: s.InputEdges,
 		Direction: s.Direction.String(), EdgeIDs: s.EdgeIDs.String(), Undirected: s.Undirected, Dedup: s.Dedup, NoLoops: s.NoLoops,
@@ -116,16 +116,16 @@ func (j *job) describe() *Result {
 		Sections:    []Section{}, // an empty list in JSON, not null
 		Attachments: []Attachment{},
 	}
-	for _, x := range j.g.Table {
+	for _, x := range j.Table {
 		r.Sections = append(r.Sections, Section{x.String(), x.First, x.Blocks, x.Bytes(), x.Values, x.Width})
 		if x.Kind == layout.KindIndex || x.Kind == layout.KindPresence {
 			r.Index.FileBytes += x.Bytes()
 		}
 	}
-	for _, a := range j.g.Attachments {
+	for _, a := range j.Attachments {
 		r.Attachments = append(r.Attachments, Attachment{a.Path(j.c.Path), a})
 	}
-	r.Index.MemoryBytes, r.Index.PresenceBitmap = j.g.Index.Bytes(), j.g.Index.Presence() != nil
+	r.Index.MemoryBytes, r.Index.PresenceBitmap = j.Index.Bytes(), j.Index.Presence() != nil
 	r.Index.MemoryShare = report.Ratio(uint64(r.Index.MemoryBytes), s.FileLength)
 	r.Index.FileShare = report.Ratio(r.Index.FileBytes, s.FileLength)
 	return r

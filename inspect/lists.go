@@ -7,6 +7,7 @@ import (
 	"github.com/aether-ooc/aether-ooc/internal/base"
 	"github.com/aether-ooc/aether-ooc/internal/report"
 	"github.com/aether-ooc/aether-ooc/layout"
+	"github.com/aether-ooc/aether-ooc/scan"
 )
 
 // lists checks the adjacency and the edge ids side by side, edge by edge.
@@ -25,12 +26,12 @@ type lists struct {
 }
 
 func (j *job) checkLists(r *VerifyResult) error {
-	s := j.g.Superblock
-	l := &lists{j: j, fp: layout.NewFingerprinter(s.Direction), content: layout.NewContentHasher(s.EdgeIDs), presence: presence{j: j, bits: j.g.Index.Presence()}}
-	if j.g.HasEdgeIDs() {
+	s := j.Superblock
+	l := &lists{j: j, fp: layout.NewFingerprinter(s.Direction), content: layout.NewContentHasher(s.EdgeIDs), presence: presence{j: j, bits: j.Index.Presence()}}
+	if j.HasEdgeIDs() {
 		l.ids = newIDReader(j, r)
 	}
-	if err := j.adjacency(l.block); err != nil {
+	if err := j.Adjacency(l.block); err != nil {
 		return err
 	}
 	if err := l.finish(); err != nil {
@@ -48,10 +49,10 @@ func (j *job) checkLists(r *VerifyResult) error {
 }
 
 func (l *lists) block(no base.BlockNo, k layout.Block) error {
-	if err := k.Validate(l.j.g.Superblock.Nodes); err != nil {
-		return l.j.g.Place(no, err)
+	if err := k.Validate(l.j.Superblock.Nodes); err != nil {
+		return l.j.Place(no, err)
 	}
-	if err := l.j.g.CheckRow(no, k); err != nil {
+	if err := l.j.CheckRow(no, k); err != nil {
 		return err
 	}
 	for i := range k.Lists() {
@@ -71,13 +72,13 @@ func (l *lists) block(no base.BlockNo, k layout.Block) error {
 func (l *lists) begin(no base.BlockNo, v, first base.NodeID, continued bool) error {
 	switch {
 	case continued && v != l.node:
-		return l.j.damage(no, "a block goes on with another list than the one before ended with", l.node, v)
+		return l.j.Damage(no, "a block goes on with another list than the one before ended with", l.node, v)
 	case continued && first < l.last:
-		return l.j.damage(no, "neighbours must ascend from block to block", l.last, first)
+		return l.j.Damage(no, "neighbours must ascend from block to block", l.last, first)
 	case continued:
 		return nil
 	case l.started && v <= l.node:
-		return l.j.damage(no, "nodes must ascend from block to block", fmt.Sprintf("more than %d", l.node), v)
+		return l.j.Damage(no, "nodes must ascend from block to block", fmt.Sprintf("more than %d", l.node), v)
 	}
 	err := l.presence.reach(v)
 	l.node, l.started, l.fresh = v, true, true
@@ -107,7 +108,7 @@ func (l *lists) id(n base.NodeID) error {
 		return err
 	}
 	if !l.fresh && n == l.last && id <= l.lastID {
-		return l.j.damage(l.ids.no, "ids of parallel edges must ascend", fmt.Sprintf("more than %d", l.lastID), id)
+		return l.j.Damage(l.ids.Block(), "ids of parallel edges must ascend", fmt.Sprintf("more than %d", l.lastID), id)
 	}
 	l.lastID = id
 	l.content.EdgeID(id)
@@ -116,15 +117,15 @@ func (l *lists) id(n base.NodeID) error {
 
 // finish compares what is known only at the end.
 func (l *lists) finish() error {
-	s := l.j.g.Superblock
+	s := l.j.Superblock
 	if err := l.presence.end(); err != nil {
 		return err
 	}
 	if got := l.fp.Sum(s.Nodes); got != s.Fingerprint {
-		return l.j.damage(0, "the fingerprint is not that of the lists", got, s.Fingerprint)
+		return l.j.Damage(0, "the fingerprint is not that of the lists", got, s.Fingerprint)
 	}
-	if got := l.j.g.ContentID(l.content); got != s.ContentID {
-		return l.j.damage(0, "the content id is not that of edge ids and attachments", got, s.ContentID)
+	if got := l.j.ContentID(l.content); got != s.ContentID {
+		return l.j.Damage(0, "the content id is not that of edge ids and attachments", got, s.ContentID)
 	}
 	return nil
 }
@@ -174,25 +175,26 @@ func (p *presence) set() uint64 {
 }
 
 func (p *presence) wrong(v uint64) error {
-	s, _ := p.j.g.Table.Find(layout.KindPresence, 0, 0)
+	s, _ := p.j.Table.Find(layout.KindPresence, 0, 0)
 	got := p.bits[v/8] >> (v % 8) & 1
-	return p.j.damage(s.First+base.BlockNo(v/8/(base.BlockSize-4)), fmt.Sprintf("the bit of node %d is wrong", v), 1-got, got)
+	return p.j.Damage(s.First+base.BlockNo(v/8/(base.BlockSize-4)), fmt.Sprintf("the bit of node %d is wrong", v), 1-got, got)
 }
 
 // idReader remembers which edge ids were met: once, or twice in an undirected
 // graph.
 type idReader struct {
-	*idStream
+	*scan.IDs
+	j    *job
 	seen [][]uint64 // a bit per row, for each time that it may be met
 }
 
 func newIDReader(j *job, r *VerifyResult) *idReader {
-	d := &idReader{idStream: newIDStream(j)}
+	d := &idReader{IDs: j.IDs(), j: j}
 	times := uint64(1)
-	if j.g.Superblock.Undirected {
+	if j.Superblock.Undirected {
 		times = 2
 	}
-	words := (j.g.Superblock.InputEdges + 63) / 64
+	words := (j.Superblock.InputEdges + 63) / 64
 	if words > uint64(j.c.Memory)/8/times {
 		r.Unchecked = append(r.Unchecked, fmt.Sprintf("that no edge id occurs too often: it takes %s of memory, %s are allowed", report.Bytes(words*8*times), report.Bytes(j.c.Memory)))
 		return d
@@ -210,22 +212,22 @@ func (d *idReader) words() string {
 		return ""
 	case len(d.seen) == 2:
 		return ", none more than twice"
-	case uint64(d.p) == d.j.g.Superblock.InputEdges:
+	case uint64(d.Edge()) == d.j.Superblock.InputEdges:
 		return ", each row once"
 	}
 	return ", none twice"
 }
 
 func (d *idReader) next() (base.EdgeID, error) {
-	id, err := d.idStream.next()
+	id, err := d.IDs.Next()
 	if err != nil {
 		return 0, err
 	}
-	if rows := d.j.g.Superblock.InputEdges; uint64(id) >= rows {
-		return 0, d.j.damage(d.no, "edge id", fmt.Sprintf("below %d", rows), id)
+	if rows := d.j.Superblock.InputEdges; uint64(id) >= rows {
+		return 0, d.j.Damage(d.Block(), "edge id", fmt.Sprintf("below %d", rows), id)
 	}
 	if !d.meet(id) {
-		return 0, d.j.damage(d.no, "an edge id occurs too often", fmt.Sprintf("%d times at most", len(d.seen)), id)
+		return 0, d.j.Damage(d.Block(), "an edge id occurs too often", fmt.Sprintf("%d times at most", len(d.seen)), id)
 	}
 	return id, nil
 }

@@ -36,7 +36,7 @@ func Verify(ctx context.Context, c Config) (*VerifyResult, error) {
 		return nil, err
 	}
 	defer j.close()
-	s := j.g.Superblock
+	s := j.Superblock
 	r := &VerifyResult{Path: c.Path, GraphBytes: s.FileLength, Nodes: s.Nodes, Edges: s.Edges,
 		Fingerprint: s.Fingerprint.String(), ContentID: s.ContentID.String(), Unchecked: []string{}}
 	j.total = int64(s.FileLength + j.besideBytes())
@@ -61,15 +61,15 @@ func (r *VerifyResult) checked(format string, args ...any) {
 // checkSeals reads all but the adjacency and the edge ids, which checkLists
 // reads side by side.
 func (j *job) checkSeals(r *VerifyResult) error {
-	s := j.g.Superblock
+	s := j.Superblock
 	runs := []layout.Section{{Blocks: 1}, {First: s.TableFirst, Blocks: s.TableBlocks}}
-	for _, x := range j.g.Table {
+	for _, x := range j.Table {
 		if !(x.Relation == 0 && (x.Kind == layout.KindAdjacency || x.Kind == layout.KindEdgeIDs)) {
 			runs = append(runs, x)
 		}
 	}
 	for _, run := range runs {
-		err := j.section(run).each(func(no base.BlockNo, b []byte) error { return j.g.CheckPadding(no, b) })
+		err := j.Section(run).Each(func(no base.BlockNo, b []byte) error { return j.CheckPadding(no, b) })
 		if err != nil {
 			return err
 		}

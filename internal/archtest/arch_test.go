@@ -21,6 +21,7 @@ var rows = map[string]int{
 	"layout":         1,
 	"blockcache":     1,
 	"sampler":        2,
+	"scan":           2,
 	"features":       2,
 	"engine":         3,
 	"arrowbatch":     4,
