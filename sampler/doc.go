@@ -29,8 +29,8 @@
 //	batch 2 ─ frontier ─┘                       └─ close up ─ Row, Col, EID of batch 2
 //
 // A block holds entries of many nodes, and the hops of any batch go all over the
-// graph, so four batches together read half as much as one after the other where
-// a quarter of the graph is cached. A batch alone is a group of one.
+// graph, so what the batches of a group ask for overlaps the more the larger it
+// is; docs/DECISIONS.md has figures. A batch alone is a group of one.
 //
 // # Invariants
 //
