@@ -43,6 +43,14 @@
 //	  index,    lists, samplers'   128 MiB a lane (then 1/16):    tables; no more than the
 //	  sums      small change       being made, waiting, kept      files have blocks
 //
+// Where the budget has room for the whole adjacency as well, that comes before
+// batches and cache (Budget.Resident): decoded into arrays if they fit, else as the
+// blocks themselves. The batches' share may then be as small as 32 MiB a lane, if no
+// rows go with them; the cache holds edge ids and rows alone. Preload brings the
+// adjacency in; else lanes do between batches, once these have read a quarter as many
+// blocks as there are. Until then, and if that fails, lists are drawn from blocks in
+// the cache; Stats.Mode says which.
+//
 // A batch counts from the start of its making, with the lane's scratch for it,
 // until its consumer has it; then it is the consumer's. How large batches are is
 // known only once some have been made, so the first of a request counts with its

@@ -32,6 +32,13 @@
 // graph, so what the batches of a group ask for overlaps the more the larger it
 // is; docs/DECISIONS.md has figures. A batch alone is a group of one.
 //
+// # From memory
+//
+// A sampler that has been given a full Resident (Use) asks nobody for blocks. A
+// window of frontier nodes goes through passes of loads that do not wait for one
+// another: where the lists are; what is drawn, as EdgeIdx written where the batch
+// wants its edges; which neighbours stand there; which local ids they have.
+//
 // # Invariants
 //
 //  1. A draw depends on (batch key, hop, node, copy) alone and its place in the
