@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/aether-ooc/aether-ooc/ingest"
+	"github.com/aether-ooc/aether-ooc/internal/report"
 )
 
 var buildWorkload = Workload{
@@ -83,7 +84,7 @@ func (r *BuildResult) count(io processIO) {
 }
 
 func (r *BuildResult) verdict() string {
-	moved := memory(int64(ratio(float64(r.ReadBytes+r.WrittenBytes), r.Seconds)))
+	moved := report.Bytes(int64(ratio(float64(r.ReadBytes+r.WrittenBytes), r.Seconds)))
 	if r.CPUShare >= busy {
 		return fmt.Sprintf("compute-bound: %s of its CPUs; %s/s read and written", share(r.CPUShare), moved)
 	}
@@ -102,19 +103,19 @@ func (r *BuildResult) Metrics() []Metric {
 
 // Text is the report for people.
 func (r *BuildResult) Text() string {
-	var p page
+	var p report.Page
 	b := r.Build
-	p.line("verdict", "%s", r.Verdict)
-	p.line("input", "%s (%s, %s), page cache held %s of it", b.Input, b.Format, memory(b.InputBytes), memory(r.PageCacheBytes))
-	p.line("edges", "%s/s (%s in %.2f s)", rate(r.EdgesPerSecond), count(b.Edges), r.Seconds)
-	p.line("phases", "read %v, sort %v, write %v", b.ReadNs, b.SortNs, b.WriteNs)
-	p.line("graph", "%s, %s nodes, %d workers", memory(b.GraphBytes), count(b.Nodes), b.Workers)
-	p.line("read", "%s by system calls, %s from the device", memory(r.ReadBytes), memory(r.DeviceRead))
-	p.line("written", "%s by system calls, %s to the device", memory(r.WrittenBytes), memory(r.DeviceWritten))
-	p.line("CPU", "%.3f s per million edges, %s of its CPUs, garbage collector %s of it", r.CPUPerMillion, share(r.CPUShare), share(r.GCCPUShare))
-	p.line("memory", "peak %s with a budget of %s", memory(r.PeakRSSBytes), memory(b.BudgetBytes))
+	p.Line("verdict", "%s", r.Verdict)
+	p.Line("input", "%s (%s, %s), page cache held %s of it", b.Input, b.Format, report.Bytes(b.InputBytes), report.Bytes(r.PageCacheBytes))
+	p.Line("edges", "%s/s (%s in %.2f s)", rate(r.EdgesPerSecond), report.Count(b.Edges), r.Seconds)
+	p.Line("phases", "read %v, sort %v, write %v", b.ReadNs, b.SortNs, b.WriteNs)
+	p.Line("graph", "%s, %s nodes, %d workers", report.Bytes(b.GraphBytes), report.Count(b.Nodes), b.Workers)
+	p.Line("read", "%s by system calls, %s from the device", report.Bytes(r.ReadBytes), report.Bytes(r.DeviceRead))
+	p.Line("written", "%s by system calls, %s to the device", report.Bytes(r.WrittenBytes), report.Bytes(r.DeviceWritten))
+	p.Line("CPU", "%.3f s per million edges, %s of its CPUs, garbage collector %s of it", r.CPUPerMillion, share(r.CPUShare), share(r.GCCPUShare))
+	p.Line("memory", "peak %s with a budget of %s", report.Bytes(r.PeakRSSBytes), report.Bytes(b.BudgetBytes))
 	r.closing(&p)
-	return p.b.String()
+	return p.String()
 }
 
 // processIO is /proc/self/io.

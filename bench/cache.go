@@ -3,10 +3,12 @@ package bench
 import (
 	"context"
 	"fmt"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/aether-ooc/aether-ooc/blockcache"
 	"github.com/aether-ooc/aether-ooc/engine"
+	"github.com/aether-ooc/aether-ooc/internal/report"
 )
 
 var cacheWorkload = Workload{
@@ -121,26 +123,28 @@ func (r *CacheResult) Metrics() []Metric {
 
 // Text is the report for people.
 func (r *CacheResult) Text() string {
-	var p page
-	p.line("verdict", "%s", r.Verdict)
-	p.line("graph", "%s: %s nodes, %s edges", r.Info.Path, count(int64(r.Info.Nodes)), count(int64(r.Info.Edges)))
-	p.line("request", "fanouts %v, %s seeds a batch, edge ids %s, seed %d", r.Request.Fanouts, count(int64(r.Request.BatchSize)), onOff(r.Request.EdgeIDs), r.Request.Seed)
-	p.line("trace", "%s blocks asked for in %s visits, of %s batches after %s of ramp, %d lanes", count(int64(r.TraceBlocks)), count(int64(r.TraceVisits)), count(r.Batches), count(r.RampBatches), r.Info.Lanes)
-	p.line("cache", "%s blocks, for %s that could be asked for", count(int64(r.Slots)), count(int64(r.DistinctSpan)))
-	p.b.WriteByte('\n')
-	w := tabwriter.NewWriter(&p.b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	var p report.Page
+	p.Line("verdict", "%s", r.Verdict)
+	p.Line("graph", "%s: %s nodes, %s edges", r.Info.Path, report.Count(int64(r.Info.Nodes)), report.Count(int64(r.Info.Edges)))
+	p.Line("request", "fanouts %v, %s seeds a batch, edge ids %s, seed %d", r.Request.Fanouts, report.Count(int64(r.Request.BatchSize)), onOff(r.Request.EdgeIDs), r.Request.Seed)
+	p.Line("trace", "%s blocks asked for in %s visits, of %s batches after %s of ramp, %d lanes", report.Count(int64(r.TraceBlocks)), report.Count(int64(r.TraceVisits)), report.Count(r.Batches), report.Count(r.RampBatches), r.Info.Lanes)
+	p.Line("cache", "%s blocks, for %s that could be asked for", report.Count(int64(r.Slots)), report.Count(int64(r.DistinctSpan)))
+	b := new(strings.Builder)
+	b.WriteByte('\n')
+	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "policy\thit ratio\tns per block\tmemory beside the blocks\tdeclined\t")
 	for _, x := range r.Policies {
 		name := x.Name
 		if x.Model {
 			name += " (model)"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%.0f\t%s\t%s\t\n", name, share(x.HitRatio), x.NsPerAsk, memory(x.Bytes), count(x.Rejected))
+		fmt.Fprintf(w, "%s\t%s\t%.0f\t%s\t%s\t\n", name, share(x.HitRatio), x.NsPerAsk, report.Bytes(x.Bytes), report.Count(x.Rejected))
 	}
 	w.Flush()
-	p.b.WriteByte('\n')
+	b.WriteByte('\n')
+	p.Text(b.String())
 	r.closing(&p)
-	return p.b.String()
+	return p.String()
 }
 
 func (r *CacheResult) charts() []chart {

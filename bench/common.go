@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/aether-ooc/aether-ooc/internal/host"
+	"github.com/aether-ooc/aether-ooc/internal/report"
 )
 
 // Common is what every result tells: what, where, when, and what it took of the
@@ -122,12 +123,12 @@ func (c *Common) took(a, b usage) {
 func resetPeakRSS() { _ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) }
 
 // closing are the last lines of a page.
-func (c *Common) closing(p *page) {
+func (c *Common) closing(p *report.Page) {
 	if c.CgroupPeakBytes > 0 {
-		p.line("cgroup peak", "%s, since the group exists, page cache included", memory(c.CgroupPeakBytes))
+		p.Line("cgroup peak", "%s, since the group exists, page cache included", report.Bytes(c.CgroupPeakBytes))
 	}
-	p.line("place", "%s", c.Place)
+	p.Line("place", "%s", c.Place)
 	if c.CutShort {
-		p.line("CUT SHORT", "interrupted; the figures are of the part that ran")
+		p.Line("CUT SHORT", "interrupted; the figures are of the part that ran")
 	}
 }

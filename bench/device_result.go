@@ -6,6 +6,7 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
+	"github.com/aether-ooc/aether-ooc/internal/report"
 	"github.com/aether-ooc/aether-ooc/uring"
 )
 
@@ -154,30 +155,30 @@ func (r *DeviceResult) Metrics() []Metric {
 
 // Text is the report for people.
 func (r *DeviceResult) Text() string {
-	var p page
-	p.line("verdict", "%s", r.Verdict)
-	p.line("file", "%s (%s)", r.Path, memory(r.FileBytes))
-	p.line("reads", "%s %s, %s each, %s, %s", count(r.Reads), r.Pattern, r.sizes(), r.Backend, r.state())
-	p.line("IOPS", "%s (%s/s)", rate(r.IOPS), memory(int64(r.BytesPerSec)))
-	p.line("latency", "%s", r.Latency.text())
-	p.line("  in the kernel", "%s", r.Clat.text())
-	p.line("  in our ring", "%s", r.Slat.text())
-	p.line("depth", "%.1f achieved of %d × %d lanes (%s)", r.AchievedDepth, r.Depth, r.Lanes, depthText(r.Depths))
-	p.line("reads per syscall", "%.2f, %s buffers", r.ReadsPerSyscall, map[bool]string{true: "registered", false: "plain"}[r.FixedBuffers])
-	p.line("CPU", "%s of one core", share(ratio(r.CPUSeconds, r.Seconds)))
-	p.line("time", "%.2f s measured after %.2f s of ramp, seed %d", r.Seconds, r.RampSeconds, r.Seed)
-	p.line("peak memory", "%s", memory(r.PeakRSSBytes))
+	var p report.Page
+	p.Line("verdict", "%s", r.Verdict)
+	p.Line("file", "%s (%s)", r.Path, report.Bytes(r.FileBytes))
+	p.Line("reads", "%s %s, %s each, %s, %s", report.Count(r.Reads), r.Pattern, r.sizes(), r.Backend, r.state())
+	p.Line("IOPS", "%s (%s/s)", rate(r.IOPS), report.Bytes(int64(r.BytesPerSec)))
+	p.Line("latency", "%s", r.Latency.text())
+	p.Line("  in the kernel", "%s", r.Clat.text())
+	p.Line("  in our ring", "%s", r.Slat.text())
+	p.Line("depth", "%.1f achieved of %d × %d lanes (%s)", r.AchievedDepth, r.Depth, r.Lanes, depthText(r.Depths))
+	p.Line("reads per syscall", "%.2f, %s buffers", r.ReadsPerSyscall, map[bool]string{true: "registered", false: "plain"}[r.FixedBuffers])
+	p.Line("CPU", "%s of one core", share(ratio(r.CPUSeconds, r.Seconds)))
+	p.Line("time", "%.2f s measured after %.2f s of ramp, seed %d", r.Seconds, r.RampSeconds, r.Seed)
+	p.Line("peak memory", "%s", report.Bytes(r.PeakRSSBytes))
 	r.closing(&p)
-	return p.b.String()
+	return p.String()
 }
 
 func (r *DeviceResult) sizes() string {
 	if r.Mix == nil {
-		return memory(r.BlockBytes)
+		return report.Bytes(r.BlockBytes)
 	}
 	var parts []string
 	for _, m := range r.Mix {
-		parts = append(parts, fmt.Sprintf("%s (%d)", memory(m.Bytes), m.Weight))
+		parts = append(parts, fmt.Sprintf("%s (%d)", report.Bytes(m.Bytes), m.Weight))
 	}
 	return "a mix of " + strings.Join(parts, ", ")
 }

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/aether-ooc/aether-ooc/internal/report"
 )
 
 // Format names the JSON of a Document.
@@ -121,10 +123,10 @@ func (d *Document) Text() string {
 		b.WriteString(s.text())
 	}
 	b.WriteString(d.ratioText())
-	var p page
-	p.line("host", "%s", d.Host)
+	var p report.Page
+	p.Line("host", "%s", d.Host)
 	if d.CutShort && d.single() == nil {
-		p.line("CUT SHORT", "interrupted; runs are missing")
+		p.Line("CUT SHORT", "interrupted; runs are missing")
 	}
-	return b.String() + p.b.String()
+	return b.String() + p.String()
 }

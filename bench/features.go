@@ -18,6 +18,7 @@ import (
 	"github.com/aether-ooc/aether-ooc/features"
 	"github.com/aether-ooc/aether-ooc/internal/base"
 	"github.com/aether-ooc/aether-ooc/internal/npy"
+	"github.com/aether-ooc/aether-ooc/internal/report"
 	"github.com/aether-ooc/aether-ooc/layout"
 	"github.com/aether-ooc/aether-ooc/uring"
 )
@@ -146,7 +147,7 @@ func (r *featuresRun) openCache() error {
 	}) - 1
 	r.slots = c.Slots
 	if need := blockcache.Footprint(c); need > o.Memory {
-		return fmt.Errorf("bench: a cache for %d lanes needs %s at least, and %s is its budget: raise memory", o.Lanes, memory(need), memory(o.Memory))
+		return fmt.Errorf("bench: a cache for %d lanes needs %s at least, and %s is its budget: raise memory", o.Lanes, report.Bytes(need), report.Bytes(o.Memory))
 	}
 	var err error
 	if r.cache, err = blockcache.New(c); err != nil {

@@ -2,6 +2,8 @@ package bench
 
 import (
 	"fmt"
+
+	"github.com/aether-ooc/aether-ooc/internal/report"
 )
 
 // FeaturesResult is what was measured.
@@ -102,25 +104,25 @@ func (r *FeaturesResult) Metrics() []Metric {
 
 // Text is the report for people.
 func (r *FeaturesResult) Text() string {
-	var p page
-	p.line("verdict", "%s", r.Verdict)
-	p.line("rows", "%s: %s of %s (%s), %s in all", r.Path, count(r.FileRows), memory(r.RowBytes), r.DType, memory(r.FileBytes))
-	p.line("which", "%s, %s a gather", r.IDs, count(int64(ratio(float64(r.Rows), float64(r.Gathers)))))
-	p.line("engine", "%s, %d lanes of depth %d, %s cache of %s blocks, direct %s", r.Backend, r.Lanes, r.Depth, r.Policy, count(int64(r.CacheSlots)), onOff(r.Direct))
-	p.line("cache", "%s", r.State)
+	var p report.Page
+	p.Line("verdict", "%s", r.Verdict)
+	p.Line("rows", "%s: %s of %s (%s), %s in all", r.Path, report.Count(r.FileRows), report.Bytes(r.RowBytes), r.DType, report.Bytes(r.FileBytes))
+	p.Line("which", "%s, %s a gather", r.IDs, report.Count(int64(ratio(float64(r.Rows), float64(r.Gathers)))))
+	p.Line("engine", "%s, %d lanes of depth %d, %s cache of %s blocks, direct %s", r.Backend, r.Lanes, r.Depth, r.Policy, report.Count(int64(r.CacheSlots)), onOff(r.Direct))
+	p.Line("cache", "%s", r.State)
 	if !r.Direct {
-		p.line("page cache", "held %s of the file at first", memory(r.PageCacheBytes))
+		p.Line("page cache", "held %s of the file at first", report.Bytes(r.PageCacheBytes))
 	}
-	p.line("gathered", "%s rows/s, %s/s (%s rows in %.2f s)", rate(r.RowsPerSecond), memory(int64(r.BytesPerSecond)), count(r.Rows), r.Seconds)
-	p.line("  latency", "%s", r.Latency.text())
-	p.line("blocks", "%.3f per row, hit ratio %s", ratio(float64(r.Blocks), float64(r.Rows)), share(r.HitRatio))
-	p.line("reads", "%s IOPS, %s/s", rate(r.ReadIOPS), memory(int64(ratio(float64(r.ReadBytes), r.Seconds))))
-	p.line("depth", "%.1f achieved, %.1f reads per syscall (%s)", r.AchievedDepth, r.ReadsPerSyscall, depthText(r.Depths))
-	p.line("read ÷ used", "%.2f (%s read, %s used)", r.ReadAmplification, memory(r.ReadBytes), memory(r.UsedBytes))
-	p.line("CPU", "%s of its CPUs, garbage collector %s of it", share(r.CPUShare), share(r.GCCPUShare))
-	p.line("memory", "peak %s, of which the cache may take %s", memory(r.PeakRSSBytes), memory(r.BudgetBytes))
+	p.Line("gathered", "%s rows/s, %s/s (%s rows in %.2f s)", rate(r.RowsPerSecond), report.Bytes(int64(r.BytesPerSecond)), report.Count(r.Rows), r.Seconds)
+	p.Line("  latency", "%s", r.Latency.text())
+	p.Line("blocks", "%.3f per row, hit ratio %s", ratio(float64(r.Blocks), float64(r.Rows)), share(r.HitRatio))
+	p.Line("reads", "%s IOPS, %s/s", rate(r.ReadIOPS), report.Bytes(int64(ratio(float64(r.ReadBytes), r.Seconds))))
+	p.Line("depth", "%.1f achieved, %.1f reads per syscall (%s)", r.AchievedDepth, r.ReadsPerSyscall, depthText(r.Depths))
+	p.Line("read ÷ used", "%.2f (%s read, %s used)", r.ReadAmplification, report.Bytes(r.ReadBytes), report.Bytes(r.UsedBytes))
+	p.Line("CPU", "%s of its CPUs, garbage collector %s of it", share(r.CPUShare), share(r.GCCPUShare))
+	p.Line("memory", "peak %s, of which the cache may take %s", report.Bytes(r.PeakRSSBytes), report.Bytes(r.BudgetBytes))
 	r.closing(&p)
-	return p.b.String()
+	return p.String()
 }
 
 func (r *FeaturesResult) charts() []chart { return []chart{depthChart(r.Depths)} }

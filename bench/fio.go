@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/aether-ooc/aether-ooc/internal/report"
 )
 
 // ErrMissing marks a section that needs a program which is not installed.
@@ -208,16 +210,16 @@ func (r *FioResult) Metrics() []Metric {
 
 // Text is the report for people.
 func (r *FioResult) Text() string {
-	var p page
-	p.line("verdict", "%s", r.Verdict)
-	p.line("command", "%s", strings.Join(r.Command, " "))
-	p.line("IOPS", "%s (%s/s, %s reads), %s", rate(r.IOPS), memory(int64(r.BytesPerSec)), count(r.Reads), r.Version)
-	p.line("latency", "mean %s, of which %s to be sent", nanoseconds(r.LatMean), nanoseconds(r.SlatMean))
-	p.line("  in the kernel", "p50 %s, p99 %s, p99.9 %s, max %s", nanoseconds(r.Clat.P50), nanoseconds(r.Clat.P99), nanoseconds(r.Clat.P999), nanoseconds(r.Clat.Max))
-	p.line("depth", "%.1f achieved of %d × %d lanes", r.AchievedDepth, r.Depth, r.Lanes)
-	p.line("CPU", "%s of one core", share(ratio(r.CPUSeconds, r.Seconds)))
-	p.line("time", "%.2f s measured", r.Seconds)
-	p.line("peak memory", "%s", memory(r.PeakRSSBytes))
+	var p report.Page
+	p.Line("verdict", "%s", r.Verdict)
+	p.Line("command", "%s", strings.Join(r.Command, " "))
+	p.Line("IOPS", "%s (%s/s, %s reads), %s", rate(r.IOPS), report.Bytes(int64(r.BytesPerSec)), report.Count(r.Reads), r.Version)
+	p.Line("latency", "mean %s, of which %s to be sent", nanoseconds(r.LatMean), nanoseconds(r.SlatMean))
+	p.Line("  in the kernel", "p50 %s, p99 %s, p99.9 %s, max %s", nanoseconds(r.Clat.P50), nanoseconds(r.Clat.P99), nanoseconds(r.Clat.P999), nanoseconds(r.Clat.Max))
+	p.Line("depth", "%.1f achieved of %d × %d lanes", r.AchievedDepth, r.Depth, r.Lanes)
+	p.Line("CPU", "%s of one core", share(ratio(r.CPUSeconds, r.Seconds)))
+	p.Line("time", "%.2f s measured", r.Seconds)
+	p.Line("peak memory", "%s", report.Bytes(r.PeakRSSBytes))
 	r.closing(&p)
-	return p.b.String()
+	return p.String()
 }

@@ -22,7 +22,7 @@ type Kind struct {
 var (
 	kindInt      = Kind{"int", "a whole number such as 128", parseInt, decimal}
 	kindUint     = Kind{"uint", "a whole number such as 1", parseUint, decimal}
-	kindBytes    = Kind{"bytes", "a number of bytes, or one with a unit, such as 4k, 64KiB or 2GiB (k, m, g count in 1,024, kB, MB, GB in 1,000)", asAny(report.ParseBytes), memory}
+	kindBytes    = Kind{"bytes", "a number of bytes, or one with a unit, such as 4k, 64KiB or 2GiB (k, m, g count in 1,024, kB, MB, GB in 1,000)", asAny(report.ParseBytes), report.Bytes[int64]}
 	kindBudget   = Kind{"bytes", "as bytes, such as 512MiB or 2g, or a share such as 25%, of the adjacency as plain 32-bit ids: 4 bytes for each edge", parseBudget, decimal}
 	kindDuration = Kind{"duration", "a time such as 500ms, 10s or 2m; a bare number counts seconds", parseDuration, duration}
 	kindBool     = Kind{"bool", "1 or 0, true or false", parseBool, decimal}

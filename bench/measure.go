@@ -2,7 +2,6 @@ package bench
 
 import (
 	"fmt"
-	"strings"
 	"syscall"
 	"time"
 
@@ -37,15 +36,6 @@ func ratio(a, b float64) float64 {
 	return a / b
 }
 
-// page lays a report out in two columns.
-type page struct{ b strings.Builder }
-
-func (p *page) line(name, format string, args ...any) {
-	fmt.Fprintf(&p.b, "%-18s%s\n", name, fmt.Sprintf(format, args...))
-}
-
 func rate(x float64) string  { return humanize.CommafWithDigits(x, 0) }
-func count(n int64) string   { return humanize.Comma(n) }
-func memory(n int64) string  { return humanize.IBytes(uint64(max(n, 0))) }
 func onOff(on bool) string   { return map[bool]string{true: "on", false: "off"}[on] }
 func share(x float64) string { return fmt.Sprintf("%.1f %%", 100*x) }

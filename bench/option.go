@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/aether-ooc/aether-ooc/internal/report"
 )
 
 // Option is a row of the table that the command line, job files, --help,
@@ -82,20 +84,20 @@ func (o *Option) Words() []string {
 
 // Describe is the option's page, which --cmdhelp prints.
 func (o *Option) Describe() string {
-	var p page
-	p.line("option", "%s", strings.Join(o.names(), ", "))
-	p.line("what", "%s", o.Help)
-	p.line("written", "--%s VALUE%s, or in a job file %s=VALUE", o.Name, map[bool]string{true: " of bench run"}[o.Jobs], o.Name)
-	p.line("type", "%s: %s", o.Kind.Name, o.Kind.Like)
+	var p report.Page
+	p.Line("option", "%s", strings.Join(o.names(), ", "))
+	p.Line("what", "%s", o.Help)
+	p.Line("written", "--%s VALUE%s, or in a job file %s=VALUE", o.Name, map[bool]string{true: " of bench run"}[o.Jobs], o.Name)
+	p.Line("type", "%s: %s", o.Kind.Name, o.Kind.Like)
 	if o.Choices != nil {
-		p.line("choices", "%s", strings.Join(o.Words(), ", "))
+		p.Line("choices", "%s", strings.Join(o.Words(), ", "))
 	}
 	if o.Min != 0 {
-		p.line("least", "%s", o.Kind.show(o.Min))
+		p.Line("least", "%s", o.Kind.show(o.Min))
 	}
-	p.line("default", "%s", o.defaultText())
-	p.line("workloads", "%s", o.workloadText())
-	return p.b.String()
+	p.Line("default", "%s", o.defaultText())
+	p.Line("workloads", "%s", o.workloadText())
+	return p.String()
 }
 
 func (o *Option) defaultText() string {

@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/aether-ooc/aether-ooc/internal/host"
+	"github.com/aether-ooc/aether-ooc/internal/report"
 )
 
 // Host is the machine and the program that measured.
@@ -77,7 +78,7 @@ func (h Host) String() string {
 	if h.Modified {
 		revision += " with changes"
 	}
-	return fmt.Sprintf("Linux %s, %d × %s, %s; %s, %s", h.Kernel, h.CPUs, h.CPU, memory(h.MemoryBytes), h.Go, revision)
+	return fmt.Sprintf("Linux %s, %d × %s, %s; %s, %s", h.Kernel, h.CPUs, h.CPU, report.Bytes(h.MemoryBytes), h.Go, revision)
 }
 
 func cpuModel() string {

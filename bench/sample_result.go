@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/aether-ooc/aether-ooc/engine"
+	"github.com/aether-ooc/aether-ooc/internal/report"
 )
 
 // SampleResult is what was measured.
@@ -184,7 +185,7 @@ func (r *SampleResult) deviceShare() float64 {
 }
 
 func (r *SampleResult) meanRead() string {
-	return memory(int64(ratio(float64(r.ReadBytes), float64(r.Reads))))
+	return report.Bytes(int64(ratio(float64(r.ReadBytes), float64(r.Reads))))
 }
 
 // Metrics implements Result.
@@ -202,32 +203,32 @@ func (r *SampleResult) Metrics() []Metric {
 
 // Text is the report for people.
 func (r *SampleResult) Text() string {
-	var p page
+	var p report.Page
 	q := r.Request
-	p.line("verdict", "%s", r.Verdict)
-	p.line("graph", "%s: %s nodes, %s edges", r.Info.Path, count(int64(r.Info.Nodes)), count(int64(r.Info.Edges)))
-	p.line("request", "fanouts %v, %s seeds a batch, edge ids %s, features %s, seed %d", q.Fanouts, count(int64(q.BatchSize)), onOff(q.EdgeIDs), onOff(q.Features), q.Seed)
-	p.line("engine", "%s, %s, %d lanes of depth %d, up to %d batches in lockstep, %s cache", r.Info.Backend, r.direct(), r.Info.Lanes, r.Info.Depth, r.Info.Lockstep, r.Info.Policy)
-	p.line("cache", "%s", r.start())
-	p.line("lists", "%s", r.drawn())
-	p.line("edges", "%s/s (%s in %.2f s)", rate(r.EdgesPerSecond), count(r.SampledEdges), r.Seconds)
-	p.line("  per hop", "%s", hopText(r.Hops))
-	p.line("batches", "%.1f/s (%s)", r.BatchesPerSecond, count(r.Batches))
-	p.line("  latency", "%s", r.Latency.text())
-	p.line("blocks", "%.4f per edge, hit ratio %s", r.BlocksPerEdge, share(r.HitRatio))
-	p.line("reads", "%.4f per edge, %s IOPS, %s/s, %s each", r.ReadsPerEdge, rate(r.ReadIOPS), memory(int64(ratio(float64(r.ReadBytes), r.Seconds))), r.meanRead())
-	p.line("  by blocks", "%s", sizesText(r.ReadSizes))
-	p.line("  cost", "%.4f per edge, %s a second, in reads of 4 KiB; %s of the bytes lay between wanted blocks", r.ReadCostPerEdge, rate(r.ReadCostPerSecond), share(ratio(float64(r.SunkBytes), float64(r.ReadBytes))))
-	p.line("depth", "%.1f achieved, %.1f reads per syscall (%s)", r.AchievedDepth, r.ReadsPerSyscall, depthText(r.Depths))
-	p.line("read ÷ used", "%.1f (%s read, %s used)", r.ReadAmplification, memory(r.ReadBytes), memory(r.UsedBytes))
+	p.Line("verdict", "%s", r.Verdict)
+	p.Line("graph", "%s: %s nodes, %s edges", r.Info.Path, report.Count(int64(r.Info.Nodes)), report.Count(int64(r.Info.Edges)))
+	p.Line("request", "fanouts %v, %s seeds a batch, edge ids %s, features %s, seed %d", q.Fanouts, report.Count(int64(q.BatchSize)), onOff(q.EdgeIDs), onOff(q.Features), q.Seed)
+	p.Line("engine", "%s, %s, %d lanes of depth %d, up to %d batches in lockstep, %s cache", r.Info.Backend, r.direct(), r.Info.Lanes, r.Info.Depth, r.Info.Lockstep, r.Info.Policy)
+	p.Line("cache", "%s", r.start())
+	p.Line("lists", "%s", r.drawn())
+	p.Line("edges", "%s/s (%s in %.2f s)", rate(r.EdgesPerSecond), report.Count(r.SampledEdges), r.Seconds)
+	p.Line("  per hop", "%s", hopText(r.Hops))
+	p.Line("batches", "%.1f/s (%s)", r.BatchesPerSecond, report.Count(r.Batches))
+	p.Line("  latency", "%s", r.Latency.text())
+	p.Line("blocks", "%.4f per edge, hit ratio %s", r.BlocksPerEdge, share(r.HitRatio))
+	p.Line("reads", "%.4f per edge, %s IOPS, %s/s, %s each", r.ReadsPerEdge, rate(r.ReadIOPS), report.Bytes(int64(ratio(float64(r.ReadBytes), r.Seconds))), r.meanRead())
+	p.Line("  by blocks", "%s", sizesText(r.ReadSizes))
+	p.Line("  cost", "%.4f per edge, %s a second, in reads of 4 KiB; %s of the bytes lay between wanted blocks", r.ReadCostPerEdge, rate(r.ReadCostPerSecond), share(ratio(float64(r.SunkBytes), float64(r.ReadBytes))))
+	p.Line("depth", "%.1f achieved, %.1f reads per syscall (%s)", r.AchievedDepth, r.ReadsPerSyscall, depthText(r.Depths))
+	p.Line("read ÷ used", "%.1f (%s read, %s used)", r.ReadAmplification, report.Bytes(r.ReadBytes), report.Bytes(r.UsedBytes))
 	if r.Device != nil {
-		p.line("device", "%s IOPS of that size and depth, measured right after for %.1f s", rate(r.Device.IOPS), r.Device.Seconds)
+		p.Line("device", "%s IOPS of that size and depth, measured right after for %.1f s", rate(r.Device.IOPS), r.Device.Seconds)
 	}
-	p.line("CPU", "%.2f s per million edges, garbage collector %s of it, %.0f allocations a batch", r.CPUPerMillionEdges, share(r.GCCPUShare), r.AllocsPerBatch)
-	p.line("memory", "peak %s with a budget of %s (cache %s)", memory(r.PeakRSSBytes), memory(r.BudgetBytes), memory(r.Info.Budget.Cache))
-	p.line("  which is", "%s of the adjacency as plain 32-bit ids, 4 B × %s edges", share(r.BudgetShare), count(int64(r.Info.Edges)))
+	p.Line("CPU", "%.2f s per million edges, garbage collector %s of it, %.0f allocations a batch", r.CPUPerMillionEdges, share(r.GCCPUShare), r.AllocsPerBatch)
+	p.Line("memory", "peak %s with a budget of %s (cache %s)", report.Bytes(r.PeakRSSBytes), report.Bytes(r.BudgetBytes), report.Bytes(r.Info.Budget.Cache))
+	p.Line("  which is", "%s of the adjacency as plain 32-bit ids, 4 B × %s edges", share(r.BudgetShare), report.Count(int64(r.Info.Edges)))
 	r.closing(&p)
-	return p.b.String()
+	return p.String()
 }
 
 func (r *SampleResult) direct() string {
@@ -240,7 +241,7 @@ func (r *SampleResult) direct() string {
 // drawn says what lists were drawn from in the end.
 func (r *SampleResult) drawn() string {
 	if b := r.Info.Budget; r.Mode == engine.ModeResident {
-		return fmt.Sprintf("resident, %s: %s", b.Form, memory(b.Resident))
+		return fmt.Sprintf("resident, %s: %s", b.Form, report.Bytes(b.Resident))
 	}
 	return r.Mode
 }
@@ -248,7 +249,7 @@ func (r *SampleResult) drawn() string {
 func (r *SampleResult) start() string {
 	switch r.State {
 	case "steady":
-		return fmt.Sprintf("steady: as %s batches left it", count(r.RampBatches))
+		return fmt.Sprintf("steady: as %s batches left it", report.Count(r.RampBatches))
 	case "preloaded":
 		return "preloaded with the adjacency, as far as it fits"
 	default:
@@ -279,7 +280,7 @@ func sizesText(sizes []int64) string {
 func hopText(hops []Hop) string {
 	parts := make([]string, len(hops))
 	for i, h := range hops {
-		parts[i] = fmt.Sprintf("%s edges to %s new nodes with %s reads", count(h.Edges), count(h.Nodes), count(h.Reads))
+		parts[i] = fmt.Sprintf("%s edges to %s new nodes with %s reads", report.Count(h.Edges), report.Count(h.Nodes), report.Count(h.Reads))
 	}
 	return strings.Join(parts, ", ")
 }

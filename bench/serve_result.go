@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/aether-ooc/aether-ooc/engine"
+	"github.com/aether-ooc/aether-ooc/internal/report"
 )
 
 // ServeResult is what was measured. Server and clients share the process, and
@@ -82,20 +83,20 @@ func (r *ServeResult) Metrics() []Metric {
 
 // Text is the report for people.
 func (r *ServeResult) Text() string {
-	var p page
+	var p report.Page
 	q := r.Request
-	p.line("verdict", "%s", r.Verdict)
-	p.line("graph", "%s: %s nodes, %s edges", r.Info.Path, count(int64(r.Info.Nodes)), count(int64(r.Info.Edges)))
-	p.line("request", "fanouts %v, %s seeds a batch, edge ids %s, features %s, seed %d", q.Fanouts, count(int64(q.BatchSize)), onOff(q.EdgeIDs), onOff(q.Features), q.Seed)
-	p.line("engine", "%s, %d lanes of depth %d, %s cache, direct %s", r.Info.Backend, r.Info.Lanes, r.Info.Depth, r.Info.Policy, onOff(r.Info.Direct))
-	p.line("clients", "%d, over a unix socket, in this process", r.Clients)
-	p.line("batches", "%.1f/s (%s in %.2f s after %s of ramp)", r.BatchesPerSecond, count(r.Batches), r.Seconds, count(r.RampBatches))
-	p.line("  latency", "%s", r.Latency.text())
-	p.line("bytes", "%s/s, %s a batch", memory(int64(r.BytesPerSecond)), memory(int64(ratio(float64(r.Bytes), float64(r.Batches)))))
-	p.line("edges", "%s/s, hit ratio %s, %.4f reads per edge", rate(r.EdgesPerSecond), share(r.HitRatio), r.ReadsPerEdge)
-	p.line("waiting", "%s of the clients' time, for the server", share(r.WaitingShare))
-	p.line("CPU", "%.2f s per million edges, %s of its CPUs, garbage collector %s of it", r.CPUPerMillion, share(r.CPUShare), share(r.GCCPUShare))
-	p.line("memory", "peak %s with a budget of %s, the clients' share included", memory(r.PeakRSSBytes), memory(r.BudgetBytes))
+	p.Line("verdict", "%s", r.Verdict)
+	p.Line("graph", "%s: %s nodes, %s edges", r.Info.Path, report.Count(int64(r.Info.Nodes)), report.Count(int64(r.Info.Edges)))
+	p.Line("request", "fanouts %v, %s seeds a batch, edge ids %s, features %s, seed %d", q.Fanouts, report.Count(int64(q.BatchSize)), onOff(q.EdgeIDs), onOff(q.Features), q.Seed)
+	p.Line("engine", "%s, %d lanes of depth %d, %s cache, direct %s", r.Info.Backend, r.Info.Lanes, r.Info.Depth, r.Info.Policy, onOff(r.Info.Direct))
+	p.Line("clients", "%d, over a unix socket, in this process", r.Clients)
+	p.Line("batches", "%.1f/s (%s in %.2f s after %s of ramp)", r.BatchesPerSecond, report.Count(r.Batches), r.Seconds, report.Count(r.RampBatches))
+	p.Line("  latency", "%s", r.Latency.text())
+	p.Line("bytes", "%s/s, %s a batch", report.Bytes(int64(r.BytesPerSecond)), report.Bytes(int64(ratio(float64(r.Bytes), float64(r.Batches)))))
+	p.Line("edges", "%s/s, hit ratio %s, %.4f reads per edge", rate(r.EdgesPerSecond), share(r.HitRatio), r.ReadsPerEdge)
+	p.Line("waiting", "%s of the clients' time, for the server", share(r.WaitingShare))
+	p.Line("CPU", "%.2f s per million edges, %s of its CPUs, garbage collector %s of it", r.CPUPerMillion, share(r.CPUShare), share(r.GCCPUShare))
+	p.Line("memory", "peak %s with a budget of %s, the clients' share included", report.Bytes(r.PeakRSSBytes), report.Bytes(r.BudgetBytes))
 	r.closing(&p)
-	return p.b.String()
+	return p.String()
 }

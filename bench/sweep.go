@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/aether-ooc/aether-ooc/internal/host"
+	"github.com/aether-ooc/aether-ooc/internal/report"
 )
 
 // SweepConfig says which reads to measure, one after the other.
@@ -145,8 +146,8 @@ func (r *SweepResult) verdict() string {
 	}
 	small, large := r.best(sizes[0]), r.best(sizes[len(sizes)-1])
 	return fmt.Sprintf("a read of %s costs %s at best, one of %s %s: reading on costs %s for each further %s",
-		memory(small.BlockBytes), costText(small), memory(large.BlockBytes), costText(large),
-		nanoseconds(ratio(cost(large)-cost(small), float64(large.BlockBytes-small.BlockBytes)/4096)), memory(4096))
+		report.Bytes(small.BlockBytes), costText(small), report.Bytes(large.BlockBytes), costText(large),
+		nanoseconds(ratio(cost(large)-cost(small), float64(large.BlockBytes-small.BlockBytes)/4096)), report.Bytes(4096))
 }
 
 // cost is the device's time for a read when it has enough of them, in
@@ -169,26 +170,28 @@ func (r *SweepResult) Metrics() []Metric {
 
 // Text is the report for people.
 func (r *SweepResult) Text() string {
-	var p page
-	p.line("verdict", "%s", r.Verdict)
-	p.line("reads", "random, %s, %d lanes, direct %s", r.Backend, r.Lanes, onOff(r.Direct))
-	p.b.WriteString("\nIOPS by size and depth\n")
-	w := tabwriter.NewWriter(&p.b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	var p report.Page
+	p.Line("verdict", "%s", r.Verdict)
+	p.Line("reads", "random, %s, %d lanes, direct %s", r.Backend, r.Lanes, onOff(r.Direct))
+	b := new(strings.Builder)
+	b.WriteString("\nIOPS by size and depth\n")
+	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	for _, depth := range r.depths() {
 		fmt.Fprintf(w, "\t%d", depth)
 	}
 	fmt.Fprintln(w, "\t")
 	for _, size := range r.sizes() {
-		fmt.Fprint(w, memory(size))
+		fmt.Fprint(w, report.Bytes(size))
 		for _, depth := range r.depths() {
 			fmt.Fprintf(w, "\t%s", rate(r.at(size, depth).IOPS))
 		}
 		fmt.Fprintln(w, "\t")
 	}
 	w.Flush()
-	p.b.WriteByte('\n')
+	b.WriteByte('\n')
+	p.Text(b.String())
 	r.closing(&p)
-	return p.b.String()
+	return p.String()
 }
 
 func (r *SweepResult) charts() []chart {
@@ -201,7 +204,7 @@ func (r *SweepResult) charts() []chart {
 		for _, depth := range r.depths() {
 			row = append(row, r.at(size, depth).IOPS)
 		}
-		c.Heat.rows = append(c.Heat.rows, strings.ReplaceAll(memory(size), ".0", ""))
+		c.Heat.rows = append(c.Heat.rows, strings.ReplaceAll(report.Bytes(size), ".0", ""))
 		c.Heat.values = append(c.Heat.values, row)
 	}
 	if c.Heat.values == nil {

@@ -16,6 +16,11 @@ func (p *Page) Line(label, format string, args ...any) {
 	p.lines = append(p.lines, label+"\t"+fmt.Sprintf(format, args...))
 }
 
+// Text adds lines that stand as they are, such as a table's.
+func (p *Page) Text(lines string) {
+	p.lines = append(p.lines, strings.Split(strings.TrimSuffix(lines, "\n"), "\n")...)
+}
+
 // String lays the lines out, each with its end.
 func (p *Page) String() string {
 	var s strings.Builder

@@ -15,6 +15,14 @@ func TestPage(t *testing.T) {
 	require.Equal(t, "nodes           16,384, undirected\n                \na longer label  3.0 MiB, 33.33 %\n", p.String())
 }
 
+func TestPageWithText(t *testing.T) {
+	var p Page
+	p.Line("a", "1")
+	p.Text("\nx  y\n")
+	p.Line("longer", "2")
+	require.Equal(t, "a  1\n\nx  y\nlonger  2\n", p.String())
+}
+
 func TestRatioOfNothing(t *testing.T) { require.Zero(t, Ratio[int64](7, 0)) }
 
 func TestParse(t *testing.T) {
