@@ -14,13 +14,24 @@
 //	└────────────┴────────────┴──────────┴───────────┴──────────┴─────────────┴───────┘
 //
 // The superblock says where the table is, the table where everything else is,
-// in any order. An adjacency block holds pieces of lists:
+// in any order. An adjacency block holds pieces of lists, in one of two encodings,
+// which its first byte names. Plain:
 //
 //	0    1       2       3       4            12      14        16
 //	┌────┬───────┬───────┬───────┬────────────┬───────┬─────────┬────────┬──────┬─────────┬───────┬──────┐
 //	│tag │ entry │ delta │ flags │ first node │ lists │ entries │ deltas │ ends │ entries │ zeros │ seal │
 //	│ =1 │ width │ width │       │            │       │         │ δ each │ 2 ea.│ w each  │       │  4   │
 //	└────┴───────┴───────┴───────┴────────────┴───────┴─────────┴────────┴──────┴─────────┴───────┴──────┘
+//
+// Compact, for a smaller file: short lists in as many bits an entry as the largest
+// node needs, long ones in Elias-Fano (eliasfano.go), and a bitmap of the nodes in
+// place of their numbers, so that a list is found without a search:
+//
+//	0    1       2       3       4            12      14        16      18
+//	┌────┬───────┬───────┬───────┬────────────┬───────┬─────────┬───────┬──────────────────┬───────┬───────┬───────┬──────┐
+//	│tag │ entry │ delta │ flags │ first node │ lists │ entries │ words │ bitmap or deltas │ ends  │ lists │ zeros │ seal │
+//	│ =2 │ bits  │ width │       │            │       │         │       │                  │ 4 ea. │       │       │  4   │
+//	└────┴───────┴───────┴───────┴────────────┴───────┴─────────┴───────┴──────────────────┴───────┴───────┴───────┴──────┘
 //
 // docs/FORMAT.md has every field, precise enough for a reader in another
 // language.
