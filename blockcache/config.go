@@ -16,7 +16,7 @@ import (
 type Config struct {
 	Slots  int    // blocks that the cache can hold
 	Lanes  int    // lanes that will be made, default 1
-	Policy string // "lfu", "ristretto" (default) or "clock"
+	Policy string // "lfu" (default), "ristretto" or "clock"
 
 	// Blocks is how many blocks the files to be added have together: New makes
 	// room for their tables, and Footprint counts it.

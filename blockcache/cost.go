@@ -24,6 +24,9 @@ func DefaultReadCost() ReadCost {
 }
 
 func (c ReadCost) validate() error {
+	if len(c) == 0 {
+		return fmt.Errorf("blockcache: cost of reads: none is given; sizes must ascend from the first")
+	}
 	for i, p := range c {
 		if p.Bytes <= 0 || !(p.Cost > 0) || i > 0 && p.Bytes <= c[i-1].Bytes {
 			return fmt.Errorf("blockcache: cost of reads: %v bytes cost %v: sizes must ascend, and both be positive; measure them again", p.Bytes, p.Cost)

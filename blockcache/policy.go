@@ -12,7 +12,7 @@ const (
 	PolicyRistretto = "ristretto"
 	PolicyClock     = "clock"
 	PolicyLFU       = "lfu"
-	DefaultPolicy   = PolicyRistretto
+	DefaultPolicy   = PolicyLFU
 )
 
 // policy advises which blocks to keep. It owns nothing: which block lies in

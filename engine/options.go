@@ -66,7 +66,7 @@ type Options struct {
 	Merge int
 
 	Backend string // "auto" (default), "uring" or "pread"; see uring.Config
-	Policy  string // what the cache keeps: "ristretto" (default), "clock"; see blockcache.Config
+	Policy  string // what the cache keeps: "lfu" (default), "ristretto", "clock"; see blockcache.Config
 
 	// Resident says whether the whole adjacency may be decoded into memory
 	// when the budget has room for it: ResidentAuto (default), ResidentOff.

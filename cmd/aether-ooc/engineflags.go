@@ -28,7 +28,7 @@ func (e *engineFlags) bind(f *pflag.FlagSet) {
 	f.IntVar(&e.opt.Depth, "depth", 0, "reads in flight of each lane (default 128)")
 	f.IntVar(&e.opt.Merge, "merge", 0, "most blocks of one read, which may bring blocks between missing ones too; 1 reads block by block (default as many as pays)")
 	f.StringVar(&e.opt.Backend, "io", "auto", "how to read: auto, uring or pread")
-	f.StringVar(&e.opt.Policy, "policy", "", "what the cache keeps: ristretto or clock (default ristretto)")
+	f.StringVar(&e.opt.Policy, "policy", "", "what the cache keeps: lfu, ristretto or clock (default lfu)")
 	f.StringVar(&e.opt.Resident, "resident", engine.ResidentAuto, "auto brings the whole adjacency into memory where the budget has room for it; off keeps to cached blocks")
 	f.BoolVar(&e.opt.Buffered, "buffered", false, "read through the page cache, whose memory is not in the budget")
 }
