@@ -129,6 +129,28 @@ func small(t testing.TB, c layout.WriterConfig) *fixture {
 	return build(t, c, rows, twoByte(t, 300, 10)...)
 }
 
+func TestCompact(t *testing.T) {
+	plain, compact := small(t, layout.WriterConfig{}), small(t, layout.WriterConfig{Encoding: layout.Compact})
+	want, err := Run(context.Background(), Config{Path: plain.path})
+	require.NoError(t, err)
+	got, err := Run(context.Background(), Config{Path: compact.path})
+	require.NoError(t, err)
+	a := got.Adjacency
+	require.Equal(t, "compact", a.Encoding)
+	require.Equal(t, 9, a.EntryBits)
+	require.Equal(t, a.Bytes, a.DirectoryBytes+a.SealBytes+a.PaddingBytes+a.EntryBytes)
+	require.EqualValues(t, 1, a.EliasFanoLists)
+	require.EqualValues(t, 3000, a.EliasFanoEntries)
+	require.Contains(t, got.Text(), "compact, 9 bits an entry")
+	require.Contains(t, got.Text(), "3,000 entries (99.80 %) in 1 lists in Elias-Fano")
+	require.Equal(t, want.Fingerprint, got.Fingerprint)
+	want.Degrees.SpanningLists, want.Degrees.Hubs, want.Degrees.HubEdges = 0, 0, 0 // a compact block holds it
+	require.Equal(t, want.Degrees, got.Degrees)
+	v, err := verify(compact.path)
+	require.NoError(t, err)
+	require.Equal(t, want.ContentID, v.ContentID)
+}
+
 func verify(path string) (*VerifyResult, error) {
 	return Verify(context.Background(), Config{Path: path})
 }
