@@ -80,7 +80,7 @@ var table = []Option{
 	{Name: "features", Kind: kindText, Help: "feature rows, a .npy of shape (N, D), in place of those given to build", For: ofEngine},
 	{Name: "lanes", Alias: []string{"numjobs"}, Kind: kindInt, Auto: "one per CPU", Help: "batches made at once, each on a thread with a ring of its own", For: ofCache},
 	{Name: "lockstep", Kind: kindInt, Auto: "the engine's", Help: "batches that each lane makes together at most, to read a block once for all; 1 makes each by itself", For: ofEngine},
-	{Name: "depth", Alias: []string{"iodepth"}, Kind: kindInt, Auto: "128", Help: "reads in flight of each lane", For: ofCache},
+	{Name: "depth", Alias: []string{"iodepth"}, Kind: kindInt, Auto: "256", Help: "reads in flight of each lane", For: ofCache},
 	{Name: "merge", Kind: kindInt, Auto: "as many as pays", Help: "most blocks of one read, which may bring blocks between missing ones too; 1 reads block by block", For: ofCache},
 	{Name: "policy", Kind: kindText, Auto: blockcache.DefaultPolicy, Choices: blockcache.Policies(), Help: "what the cache keeps", For: ofCache},
 

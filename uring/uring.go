@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// DefaultDepth is the depth of a ring whose Config names none.
-const DefaultDepth = 128
+// DefaultDepth is the depth of a ring whose Config names none, and of the cache above it.
+const DefaultDepth = 256
 
 // maxDepth leaves room for one more entry in the largest submission queue that
 // the kernel makes (32,768).

@@ -25,7 +25,7 @@ func (e *engineFlags) bind(f *pflag.FlagSet) {
 	f.StringVar(&e.dtype, "dtype", "", dtypeHelp)
 	f.IntVar(&e.opt.Lanes, "lanes", 0, "batches made at once, each on a thread with a ring of its own (default one per CPU)")
 	f.IntVar(&e.opt.Lockstep, "lockstep", 0, "batches of a request that each lane makes together at most, to read a block once for all; 1 makes each by itself (default 32)")
-	f.IntVar(&e.opt.Depth, "depth", 0, "reads in flight of each lane (default 128)")
+	f.IntVar(&e.opt.Depth, "depth", 0, "reads in flight of each lane (default 256)")
 	f.IntVar(&e.opt.Merge, "merge", 0, "most blocks of one read, which may bring blocks between missing ones too; 1 reads block by block (default as many as pays)")
 	f.StringVar(&e.opt.Backend, "io", "auto", "how to read: auto, uring or pread")
 	f.StringVar(&e.opt.Policy, "policy", "", "what the cache keeps: lfu, ristretto or clock (default lfu)")
