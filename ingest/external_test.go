@@ -114,6 +114,9 @@ func TestBothWaysForAnySizes(t *testing.T) {
 }
 
 func TestStarOfMillionsInASmallBudget(t *testing.T) {
+	if detectorBytes > 0 {
+		t.Skip("minutes under the race detector, which sees smaller stars elsewhere")
+	}
 	const n = 5_000_000
 	edges := make([]pair, n)
 	for i := range edges {
