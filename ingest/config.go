@@ -65,6 +65,8 @@ func (c Config) withDefaults() (Config, error) {
 	switch {
 	case c.Input != "" && len(c.Source.Inputs) > 0:
 		return c, option("an input is given, and a list of inputs; name them all in the list")
+	case len(c.Source.Columns) > 2:
+		return c, option("columns for weights or times are named, but a graph holds none; name two columns")
 	case c.Out == "":
 		return c, option("no output given; name the graph file to write")
 	case c.NumNodes < 0:

@@ -31,7 +31,7 @@ func (s *sourceFlags) bind(f *pflag.FlagSet) {
 		names = append(names, string(x.Name))
 	}
 	f.StringVar(&s.format, "format", "auto", "what the inputs are: auto, "+strings.Join(names, ", "))
-	f.StringSliceVar(&s.columns, "columns", nil, `of text and tables: the columns to read, by name or number (from 1), as source,target[,weight[,time]]
+	f.StringSliceVar(&s.columns, "columns", nil, `of text and tables: the columns to read, by name or number (from 1), as source,target
 (default by a usual pair of names, such as src,dst; where columns have no names the first two)`)
 	f.StringVar(&s.header, "header", "auto", "whether a text's first line names its columns: auto (it does if it holds words only), yes or no")
 	f.StringVar(&s.layout, "layout", "auto", "which axis of an array counts the edges: 2xE, Ex2 or auto, which takes shape (2, 2) for 2xE")

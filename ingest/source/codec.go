@@ -175,7 +175,8 @@ func (a *ahead) Read(p []byte) (int, error) {
 func (a *ahead) Close() error {
 	close(a.quit)
 	a.ended.Wait()
-	return a.from.Close()
+	_ = a.from.Close() // it repeats what Read said
+	return nil
 }
 
 // readFull is io.ReadFull but for a short end, which stays io.EOF: a stream that

@@ -343,6 +343,7 @@ func (c *cutter) quoted() (f field, ok bool) {
 	for ; ; end++ {
 		n := bytes.IndexByte(c.line[end:], '"')
 		if n < 0 {
+			c.done = true
 			return field{word: c.line}, false
 		}
 		if end += n; end+1 == len(c.line) || c.line[end+1] != '"' {

@@ -18,7 +18,8 @@ type part struct {
 	format *format
 	size   int64 // of the file; -1: not known
 	extent
-	read atomic.Int64 // bytes of the file
+	again bool         // it can be opened once more
+	read  atomic.Int64 // bytes of the file
 
 	file *file // while open
 	dec  decoder
@@ -39,7 +40,7 @@ func openPart(c *Config, name string) (*part, error) {
 		err := Fault(name, "it declares %d nodes, but the number of nodes was given as %d; leave that out", p.nodes, c.Nodes)
 		return nil, errors.Join(err, p.close())
 	}
-	if p.file.again {
+	if p.again = p.file.again; p.again {
 		return p, p.close()
 	}
 	return p, nil
@@ -92,7 +93,7 @@ func (p *part) each(ctx context.Context, fn func(*Batch) error) error {
 
 // rows reads the input to count its edges where it does not tell.
 func (p *part) rows(ctx context.Context) (n int64, err error) {
-	if p.extent.rows >= 0 || p.file != nil {
+	if p.extent.rows >= 0 || !p.again {
 		return p.extent.rows, nil
 	}
 	err = p.each(ctx, func(b *Batch) error {
