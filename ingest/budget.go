@@ -13,7 +13,7 @@ import (
 // but to a fiftieth of the second copy of the edges, which is given back before
 // the Writer begins.
 const (
-	fixedBytes = 24 << 20
+	fixedBytes = 28 << 20
 	itemBytes  = 1 << 20
 )
 
@@ -32,7 +32,7 @@ func capacity[T word](c Config) int64 {
 }
 
 // leastRoom is what an external build needs for edges.
-const leastRoom = 16 << 20
+const leastRoom = 28 << 20
 
 // checkMemory refuses a budget in which no graph can be built.
 func (c Config) checkMemory() error {
@@ -55,8 +55,8 @@ const (
 	fullExtent   = 86 * extentUnit // just above a MiB
 	unsureExtent = 21 * extentUnit // where nobody knows how much is to come: more partitions
 	leastExtent  = 4 * extentUnit
-	leastUnit    = 16 * leastExtent
-	spareBuffers = 8 // being written while others are filled
+	leastUnit    = 4 * fullExtent // a full extent, widened, and buffers to cut it again
+	spareBuffers = 8              // being written while others are filled
 	maxParts     = 1 << 14
 )
 
@@ -85,7 +85,7 @@ func (c Config) sorting(edges int64, nodes uint64) sizes {
 		return *c.tune
 	}
 	room := c.room() - c.beside(edges, nodes)
-	sorters := max(1, min(int64(c.Workers), room/(3*leastUnit*4)))
+	sorters := max(1, min(int64(c.Workers), (room/leastUnit-1)/3))
 	unit := room / (unitsOf(sorters) + sorters) / extentUnit * extentUnit
 	return sizes{sorters: int(sorters), unit: max(leastUnit, unit)}
 }

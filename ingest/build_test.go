@@ -171,7 +171,7 @@ func TestSameBytesForAnyWorkersAndMemory(t *testing.T) {
 	var first []byte
 	for i, workers := range []int{1, 2, 3, 8, 8} {
 		out := filepath.Join(dir, "g.bin")
-		_, err := run(t, Config{Input: inputs[i%2], Out: out, Workers: workers, Memory: int64(48+16*i) << 20, Undirected: true})
+		_, err := run(t, Config{Input: inputs[i%2], Out: out, Workers: workers, Memory: int64(64+16*i) << 20, Undirected: true})
 		require.NoError(t, err)
 		b, err := os.ReadFile(out)
 		require.NoError(t, err)
