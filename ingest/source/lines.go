@@ -221,7 +221,9 @@ func trimEnd(line []byte) []byte { return bytes.TrimRight(line, "\r\n") }
 
 // isIdle tells a line, without its end, that is blank or a comment.
 func isIdle(line []byte) bool {
-	line = bytes.TrimLeft(line, " \t")
+	for len(line) > 0 && (line[0] == ' ' || line[0] == '\t') {
+		line = line[1:]
+	}
 	return len(line) == 0 || isComment(line[0])
 }
 

@@ -299,7 +299,7 @@ type cutter struct {
 
 func (c *cutter) more() bool {
 	if c.sep == blanks && !c.done {
-		c.line = bytes.TrimLeft(c.line, " \t")
+		c.line = c.trim(c.line)
 		return len(c.line) > 0 && !isComment(c.line[0])
 	}
 	return !c.done
@@ -363,16 +363,18 @@ func (c *cutter) quoted() (f field, ok bool) {
 	return f, true
 }
 
+func (c *cutter) isBlank(b byte) bool { return b == ' ' || b == '\t' && c.sep != '\t' }
+
 func (c *cutter) trim(b []byte) []byte {
-	if c.sep == '\t' {
-		return bytes.TrimLeft(b, " ")
+	for len(b) > 0 && c.isBlank(b[0]) {
+		b = b[1:]
 	}
-	return bytes.TrimLeft(b, " \t")
+	return b
 }
 
 func (c *cutter) trimRight(b []byte) []byte {
-	if c.sep == '\t' {
-		return bytes.TrimRight(b, " ")
+	for len(b) > 0 && c.isBlank(b[len(b)-1]) {
+		b = b[:len(b)-1]
 	}
-	return bytes.TrimRight(b, " \t")
+	return b
 }
