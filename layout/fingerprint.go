@@ -12,6 +12,7 @@ import (
 const (
 	fingerprintRecipe = "aefp0001"
 	contentRecipe     = "aect0001"
+	originalRecipe    = "aect0002" // with original ids
 )
 
 // wordHash is the XXH3-128 of a sequence of 64-bit words, fed in pieces large
@@ -45,6 +46,13 @@ func putWords[W ~uint64](h *wordHash, xs []W) {
 		}
 		h.buf, xs = h.buf[:len(h.buf)+8*n], xs[n:]
 	}
+}
+
+// bytes puts bytes between words.
+func (h *wordHash) bytes(b []byte) {
+	h.h.Write(h.buf)
+	h.buf = h.buf[:0]
+	h.h.Write(b)
 }
 
 func (h *wordHash) sum() base.Fingerprint {
@@ -103,11 +111,12 @@ func (f *Fingerprinter) Sum(nodes uint64) base.Fingerprint {
 	return f.h.sum()
 }
 
-// ContentHasher hashes what belongs to a graph beside its lists: edge ids and
-// the files beside it.
+// ContentHasher hashes what belongs to a graph beside its lists: edge ids,
+// original ids and the files beside it.
 type ContentHasher struct {
-	mode EdgeIDMode
-	ids  wordHash
+	mode     EdgeIDMode
+	ids      wordHash
+	original *wordHash // nil: the graph keeps none
 }
 
 // NewContentHasher starts with no edge id.
@@ -118,14 +127,38 @@ func NewContentHasher(m EdgeIDMode) *ContentHasher {
 // EdgeID adds the next id in canonical order, with EdgeIDsInput.
 func (c *ContentHasher) EdgeID(id base.EdgeID) { c.ids.put(uint64(id)) }
 
+// Original adds the next values of the columns of original ids, column by
+// column; OriginalNames those of the names. A graph that keeps none has no call
+// of either.
+func (c *ContentHasher) Original(values []uint64) {
+	c.keepOriginal()
+	putWords(c.original, values)
+}
+
+// OriginalNames adds the next bytes of names.
+func (c *ContentHasher) OriginalNames(b []byte) { c.original.bytes(b) }
+
+func (c *ContentHasher) keepOriginal() {
+	if c.original == nil {
+		h := newWordHash()
+		c.original = &h
+	}
+}
+
 // Sum gives the content id. attachments is the content of that section.
 func (c *ContentHasher) Sum(fp base.Fingerprint, attachments []byte) base.Fingerprint {
 	ids := c.ids.sum()
 	h := xxh3.New()
-	h.WriteString(contentRecipe)
+	recipe, original := contentRecipe, []byte(nil)
+	if c.original != nil {
+		sum := c.original.sum()
+		recipe, original = originalRecipe, sum[:]
+	}
+	h.WriteString(recipe)
 	h.Write(fp[:])
 	h.Write(le64(nil, uint64(c.mode)))
 	h.Write(ids[:])
+	h.Write(original)
 	h.Write(attachments)
 	return h.Sum128().Bytes()
 }

@@ -32,9 +32,10 @@ func TestGolden(t *testing.T) {
 }
 
 // goldenGraph builds a file from lines "node: neighbour …" or "node: FROMxTIMES",
-// "ids: …" and "attr NAME".
+// "ids: …", "own: …" (ids of the nodes' own) or "names: …", and "attr NAME".
 func goldenGraph(t *testing.T, d *datadriven.TestData) string {
 	l, ids, atts := lists{}, []base.EdgeID(nil), []Attachment(nil)
+	c, more := WriterConfig{}, func(*Writer) {}
 	for line := range strings.Lines(d.Input) {
 		head, rest, _ := strings.Cut(strings.TrimSpace(line), ":")
 		switch {
@@ -42,6 +43,15 @@ func goldenGraph(t *testing.T, d *datadriven.TestData) string {
 			for _, x := range numbers(t, rest) {
 				ids = append(ids, base.EdgeID(x))
 			}
+		case head == "own":
+			var own []base.NodeID
+			for _, x := range numbers(t, rest) {
+				own = append(own, base.NodeID(x))
+			}
+			c.Original, more = OriginalIDs, func(w *Writer) { require.NoError(t, w.OriginalIDs(own)) }
+		case head == "names":
+			c.Original, c.NameSeed = OriginalNames, 7
+			more = func(w *Writer) { writeNames(t, w, c.NameSeed, strings.Fields(rest)) }
 		case strings.HasPrefix(head, "attr "):
 			a, err := AttrAttachment(strings.TrimPrefix(head, "attr "))
 			require.NoError(t, err)
@@ -55,7 +65,7 @@ func goldenGraph(t *testing.T, d *datadriven.TestData) string {
 			}
 		}
 	}
-	c := WriterConfig{InputEdges: l.edges()}
+	c.InputEdges = l.edges()
 	d.ScanArgs(t, "nodes", &c.Nodes)
 	if ids == nil {
 		c.EdgeIDs = EdgeIDsStored
@@ -66,7 +76,7 @@ func goldenGraph(t *testing.T, d *datadriven.TestData) string {
 	if d.HasArg("out") {
 		c.Direction = Out
 	}
-	f := write(t, c, l, ids, 1<<20, atts...)
+	f := writeWith(t, c, l, ids, 1<<20, more, atts...)
 	return dumpGraph(open(t, f), f)
 }
 
@@ -182,7 +192,7 @@ func (p *dumper) section(s Section, i uint64) {
 	}
 	per := uint64(binfmt.PerBlock(int(s.Width)))
 	n := min(per, s.Values-i*per)
-	if s.Kind == KindAttachments {
+	if s.Kind == KindAttachments || s.Kind == KindOriginal && s.Column == ColNames {
 		fmt.Fprintf(p, "  %4d  %q\n", p.at%base.BlockSize, p.b[p.at:p.at+int(n)])
 		p.at += int(n)
 		return

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 
 	"github.com/aether-ooc/aether-ooc/internal/base"
@@ -105,6 +106,10 @@ func (s Superblock) rules() []rule {
 		{KindPresence, 0, []uint8{1}, presence, false, 0, 1},
 		{KindEdgeIDs, 0, []uint8{4, 8}, s.Edges, false, ids, ids},
 		{KindAttachments, 0, []uint8{1}, attachmentsMax, true, 0, 1},
+		{KindOriginal, ColOriginalIDs, []uint8{8}, s.Nodes, false, 0, 1},
+		{KindOriginal, ColNameEnds, []uint8{8}, s.Nodes, false, 0, 1},
+		{KindOriginal, ColNames, []uint8{1}, math.MaxUint64, true, 0, 1},
+		{KindOriginal, ColNameSeed, []uint8{8}, 1, false, 0, 1},
 	}
 }
 
@@ -114,6 +119,9 @@ func (g *Graph) checkSections(f wholeFile) error {
 		if err := g.checkRule(r); err != nil {
 			return damage(0, err.Error(), nil, nil).in(f.name, "section table", g.Superblock.TableFirst)
 		}
+	}
+	if err := g.checkOriginal(); err != nil {
+		return damage(0, err.Error(), nil, nil).in(f.name, "section table", g.Superblock.TableFirst)
 	}
 	if a, _ := g.Table.Find(KindAdjacency, 0, 0); a.Blocks != g.Superblock.Blocks {
 		return damage(0, "length of the adjacency section in blocks", g.Superblock.Blocks, a.Blocks).in(f.name, "section table", g.Superblock.TableFirst)

@@ -80,6 +80,12 @@ func randomList(r *rand.Rand, nodes uint64, n int) []base.NodeID {
 // write makes a file of the lists, those longer than piece in pieces.
 func write(t testing.TB, c WriterConfig, l lists, ids []base.EdgeID, piece int, a ...Attachment) *memFile {
 	t.Helper()
+	return writeWith(t, c, l, ids, piece, func(*Writer) {}, a...)
+}
+
+// writeWith lets more write what comes behind the edge ids.
+func writeWith(t testing.TB, c WriterConfig, l lists, ids []base.EdgeID, piece int, more func(*Writer), a ...Attachment) *memFile {
+	t.Helper()
 	f := &memFile{}
 	w, err := NewWriter(f, c)
 	require.NoError(t, err)
@@ -91,6 +97,7 @@ func write(t testing.TB, c WriterConfig, l lists, ids []base.EdgeID, piece int, 
 	for part := range slices.Chunk(ids, piece) {
 		require.NoError(t, w.EdgeIDs(part))
 	}
+	more(w)
 	sb, err := w.Finish(a)
 	require.NoError(t, err)
 	require.EqualValues(t, len(f.b), sb.FileLength)

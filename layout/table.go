@@ -19,6 +19,7 @@ const (
 	KindPresence    Kind = 3 // a bit per node: does it have edges
 	KindEdgeIDs     Kind = 4 // the input row of each edge
 	KindAttachments Kind = 5 // JSON: the files beside the graph
+	KindOriginal    Kind = 6 // one column of the nodes' own ids
 )
 
 // Columns of KindIndex.
@@ -55,6 +56,8 @@ func (s Section) String() string {
 	switch {
 	case s.Kind == KindIndex && s.Column >= ColFirstNode && s.Column <= ColContOut:
 		name = [...]string{"index.first_node", "index.first_edge", "index.cont_in", "index.cont_out"}[s.Column-1]
+	case s.Kind == KindOriginal && s.Column >= ColOriginalIDs && s.Column <= ColNameSeed:
+		name = [...]string{"original.ids", "original.name_ends", "original.names", "original.name_seed"}[s.Column-1]
 	case name == "":
 		name = fmt.Sprintf("kind %d column %d", s.Kind, s.Column)
 	}

@@ -19,6 +19,8 @@ type WriterConfig struct {
 	Dedup      bool
 	NoLoops    bool
 	Encoding   Encoding
+	Original   Original // what is kept of the nodes' own ids
+	NameSeed   uint64   // of their names' hashes
 }
 
 // indexShare is the part of a file that its index may take in memory: 1/200.
@@ -42,8 +44,8 @@ func (c WriterConfig) presenceBytes() uint64 {
 	return n
 }
 
-// Writer writes graph.bin. Its calls come in the order List…, EdgeIDs…, Finish;
-// the bytes go out in file order but for the superblock, which is written last.
+// Writer writes graph.bin. Its calls come in the order List…, EdgeIDs…,
+// OriginalIDs…, NameEnds…, Names…, Finish; the bytes go out in file order but for the superblock, which is written last.
 // After an error a Writer is of no further use.
 type Writer struct {
 	c          WriterConfig
@@ -56,10 +58,14 @@ type Writer struct {
 	node       base.NodeID // of the last list
 	neighbour  base.NodeID // the last one in it
 	edges, ids uint64
-	ended      bool
+	ended      bool // the lists
+	idsEnded   bool
 	sb         Superblock
 	table      Table
 	idValues   *values
+	original   *values     // the column of original ids that is being written
+	originalID base.NodeID // the last one
+	nameEnd    uint64      // of the last name
 }
 
 // rows are the index rows of the blocks so far; edges are kept as counts.
@@ -206,8 +212,10 @@ func (w *Writer) Finish(list []Attachment) (Superblock, error) {
 	if err != nil {
 		return Superblock{}, err
 	}
-	if err := w.endEdgeIDs(); err != nil {
-		return Superblock{}, err
+	for _, end := range []func() error{w.endEdgeIDs, w.endOriginal} {
+		if err := end(); err != nil {
+			return Superblock{}, err
+		}
 	}
 	if err := w.putIndex(); err != nil {
 		return Superblock{}, err
@@ -230,9 +238,10 @@ func (w *Writer) Finish(list []Attachment) (Superblock, error) {
 }
 
 func (w *Writer) endEdgeIDs() error {
-	if w.c.EdgeIDs != EdgeIDsInput {
+	if w.c.EdgeIDs != EdgeIDsInput || w.idsEnded {
 		return nil
 	}
+	w.idsEnded = true
 	if w.ids != w.edges {
 		return fmt.Errorf("layout: %d edge ids for %d edges", w.ids, w.edges)
 	}

@@ -10,8 +10,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/zeebo/xxh3"
-
 	"github.com/aether-ooc/aether-ooc/internal/base"
 	"github.com/aether-ooc/aether-ooc/internal/inorder"
 	"github.com/aether-ooc/aether-ooc/internal/spill"
@@ -27,9 +25,6 @@ type Config struct {
 
 // MinMemory is the least that a Relabeler works with.
 const MinMemory = 16 << 20
-
-// Hash is the id that a name stands for: 62 bits, so that it is a node id.
-func Hash(name []byte, seed uint64) base.NodeID { return base.NodeID(xxh3.HashSeed(name, seed) >> 2) }
 
 // Relabeler numbers the nodes of a list of edges. Add all edges (and names), then
 // Seal, then ask.

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/aether-ooc/aether-ooc/internal/base"
+	"github.com/aether-ooc/aether-ooc/internal/binfmt"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -101,7 +102,7 @@ func TestNames(t *testing.T) {
 		ends := [2]base.NodeID{}
 		for k := range ends {
 			name := fmt.Sprintf("node-%d", dice.IntN(150_000))
-			ends[k] = Hash([]byte(name), 7)
+			ends[k] = binfmt.NameID([]byte(name), 7)
 			names[ends[k]] = name
 			require.NoError(t, r.AddName(ends[k], []byte(name)))
 		}
