@@ -36,7 +36,7 @@ const leastRoom = 28 << 20
 
 // checkMemory refuses a budget in which no graph can be built.
 func (c Config) checkMemory() error {
-	if need := overhead(c) + leastRoom; c.Memory < need {
+	if need := overhead(c) + leastRoom + c.leastRelabel(); c.Memory < need {
 		return &BudgetError{NeedBytes: need, HaveBytes: c.Memory}
 	}
 	return nil

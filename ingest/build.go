@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/aether-ooc/aether-ooc/ingest/relabel"
 	"github.com/aether-ooc/aether-ooc/ingest/source"
 	"github.com/aether-ooc/aether-ooc/internal/host"
 	"github.com/aether-ooc/aether-ooc/internal/spill"
@@ -63,7 +64,9 @@ type build struct {
 	stage *stage
 	g     *gatherer
 	out   *spill.Output
-	ids   layout.EdgeIDMode // of the graph
+	rel   *relabel.Relabeler // nil: ids are the input's
+	known int64              // edges to come, -1 where that is not known
+	ids   layout.EdgeIDMode  // of the graph
 	res   Result
 }
 
@@ -74,6 +77,9 @@ func (b *build) close() {
 	closeAll(b.att)
 	if b.g != nil {
 		b.g.close()
+	}
+	if b.rel != nil {
+		_ = b.rel.Close() // of a file that goes away
 	}
 	if b.out != nil {
 		_ = b.out.Close() // what failed is known by now
@@ -114,28 +120,45 @@ func (b *build) checkRows(nodes uint64) error {
 }
 
 // gather reads the input into a pile of edges, or to disk.
-func (b *build) gather(ctx context.Context) (err error) {
-	bound := int64(math.MaxInt64)
-	if most := b.in.Most(); most < bound/b.c.perRow() {
-		bound = most * b.c.perRow()
+func (b *build) gather(ctx context.Context) error {
+	gather := b.gatherAsTheyAre
+	if b.c.Relabel != layout.NoOriginal {
+		gather = b.gatherRelabelled
 	}
-	if b.g, err = newGatherer(b.c, bound); err != nil {
+	if err := gather(ctx); err != nil {
 		return err
 	}
-	b.g.begin = b.goExternal
+	b.res.ReadNs = time.Since(b.start)
+	return b.checkRows(b.g.nodes())
+}
+
+// openGatherer makes room for so many rows, at most.
+func (b *build) openGatherer(most int64) (err error) {
+	bound := int64(math.MaxInt64)
+	if most < bound/b.c.perRow() {
+		bound = most * b.c.perRow()
+	}
+	c := b.c
+	c.Memory -= c.relabelShare()
+	if b.g, err = newGatherer(c, bound); err == nil {
+		b.g.begin = b.goExternal
+	}
+	return err
+}
+
+func (b *build) gatherAsTheyAre(ctx context.Context) error {
+	b.known = b.in.Known()
+	if err := b.openGatherer(b.in.Most()); err != nil {
+		return err
+	}
 	b.g.declared = uint64(b.in.Nodes())
 	t := b.ticker(ctx, "read", b.in.Bytes())
-	err = b.in.Each(ctx, func(batch *source.Batch) error {
+	return b.in.Each(ctx, func(batch *source.Batch) error {
 		if err := t.step(b.in.Position()); err != nil {
 			return err
 		}
 		return b.g.add(ctx, batch)
 	})
-	if err != nil {
-		return err
-	}
-	b.res.ReadNs = time.Since(b.start)
-	return b.checkRows(b.g.nodes())
 }
 
 // finish sorts the edges of p and writes the graph.
@@ -220,6 +243,11 @@ func (b *build) result() (*Result, error) {
 	if x := g.ext; x != nil {
 		st := x.file.Stats()
 		r.Way, r.TempWritten, r.TempRead, r.TempPeak = External, st.Written, st.Read, st.Peak
+	}
+	r.Original = b.c.Relabel.String()
+	if b.rel != nil {
+		st := b.rel.Stats()
+		r.RelabelWritten, r.RelabelRead, r.RelabelPeak = st.Written, st.Read, st.Peak
 	}
 	r.BudgetBytes, r.PeakRSSBytes, r.Workers = b.c.Memory, peak, b.c.Workers
 	return r, nil

@@ -29,6 +29,8 @@ type Config struct {
 	Undirected    bool              // every edge but loops also in reverse, with the same edge id
 	Dedup         bool              // of edges with the same ends keep the lowest row
 	DropSelfLoops bool
+	Relabel       layout.Original // number the nodes that occur anew, by rank, and keep their own ids
+	RelabelSeed   uint64          // of the hashes of names
 	Encoding      layout.Encoding // Plain, or Compact: a smaller file
 
 	Features      string     // .npy of shape (nodes, columns); "": none
@@ -83,6 +85,9 @@ func (c Config) withDefaults() (Config, error) {
 		return c, option("memory %d is negative", c.Memory)
 	case c.Workers < 0:
 		return c, option("workers %d is negative", c.Workers)
+	}
+	if err := c.checkRelabel(); err != nil {
+		return c, err
 	}
 	c.Workers = workersOr(c.Workers)
 	if c.Progress == nil {

@@ -137,10 +137,7 @@ func sampleLists[T word](edges []edge[T]) []uint64 {
 
 // goExternal is called when the pile is full, with a sample of its lists.
 func (b *build) goExternal(sample []uint64, edges int64, size int64) (*external, error) {
-	dir := b.c.Temp
-	if dir == "" {
-		dir = b.stage.dir.Name()
-	}
+	dir := b.temp()
 	expected := b.expected(edges)
 	if err := b.checkSpace(dir, expected, size); err != nil {
 		return nil, err
@@ -149,14 +146,14 @@ func (b *build) goExternal(sample []uint64, edges int64, size int64) (*external,
 	if err != nil {
 		return nil, err
 	}
-	return newExternal(disk, b.c.dealing(expected, b.g.nodes(), size), sample)
+	return newExternal(disk, b.g.c.dealing(expected, b.g.nodes(), size), sample)
 }
 
 // expected is how many edges there will be at most, where the input says, or
 // about, by the share of the input in which so many were; 0: it has no length.
 func (b *build) expected(edges int64) int64 {
-	if rows := b.in.Known(); rows >= 0 {
-		return rows * b.c.perRow()
+	if b.known >= 0 {
+		return b.known * b.c.perRow()
 	}
 	at, bytes := b.in.Position(), b.in.Bytes()
 	if at == 0 || bytes == 0 {
@@ -178,7 +175,7 @@ func (b *build) checkSpace(dir string, edges, size int64) error {
 	if err != nil {
 		return err
 	}
-	if b.in.Known() < 0 {
+	if b.known < 0 {
 		need -= need / 4
 	}
 	if need <= free {

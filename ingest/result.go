@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/aether-ooc/aether-ooc/internal/report"
+	"github.com/aether-ooc/aether-ooc/layout"
 )
 
 // Way is where the edges were sorted.
@@ -42,6 +43,7 @@ type Result struct {
 	Dedup      bool   `json:"dedup"`
 	NoLoops    bool   `json:"drop_self_loops"`
 	EdgeIDs    string `json:"edge_ids"`
+	Original   string `json:"original_ids"` // none, ids or names: what the graph keeps of the nodes' own
 
 	GraphBytes      int64  `json:"graph_bytes"`
 	AttachmentBytes int64  `json:"attachment_bytes"`
@@ -54,6 +56,10 @@ type Result struct {
 	TempWritten int64 `json:"temp_written_bytes"` // to the temporary file, edge ids included
 	TempRead    int64 `json:"temp_read_bytes"`
 	TempPeak    int64 `json:"temp_peak_bytes"` // the most that it held at once
+
+	RelabelWritten int64 `json:"relabel_written_bytes"` // to a temporary file of its own
+	RelabelRead    int64 `json:"relabel_read_bytes"`
+	RelabelPeak    int64 `json:"relabel_peak_bytes"`
 
 	ReadNs       time.Duration `json:"read_ns"` // of an external build: until all edges are on disk
 	SortNs       time.Duration `json:"sort_ns"` // 0 for an external build, which sorts while it writes
@@ -78,6 +84,10 @@ func (r *Result) Text() string {
 	p.Line("self loops", "%s%s", report.Count(r.SelfLoops), report.If(r.NoLoops, ", dropped"))
 	p.Line("duplicates", "%s%s", report.Count(r.Duplicates), report.If(r.Dedup, ", dropped"))
 	p.Line("edge ids", "%s", r.EdgeIDs)
+	if r.Original != layout.NoOriginal.String() {
+		p.Line("original ids", "%s; temporary file %s written, %s read, %s at most", r.Original,
+			report.Bytes(r.RelabelWritten), report.Bytes(r.RelabelRead), report.Bytes(r.RelabelPeak))
+	}
 	if r.AttachmentBytes > 0 {
 		p.Line("attachments", "%s", report.Bytes(r.AttachmentBytes))
 	}

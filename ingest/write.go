@@ -82,6 +82,7 @@ func (b *build) writerConfig(canonical bool) layout.WriterConfig {
 	return layout.WriterConfig{
 		Nodes: b.g.nodes(), InputEdges: uint64(b.g.rows), Direction: b.c.Direction, EdgeIDs: ids,
 		Undirected: b.c.Undirected, Dedup: b.c.Dedup, NoLoops: b.c.DropSelfLoops, Encoding: b.c.Encoding,
+		Original: b.c.Relabel, NameSeed: b.c.RelabelSeed,
 	}
 }
 
@@ -113,6 +114,9 @@ func writeIDs[T word](ctx context.Context, b *build, w *layout.Writer, edges []e
 
 // seal adds the attachments, ends the graph and renames all into place.
 func (b *build) seal(ctx context.Context, w *target) error {
+	if err := b.writeOriginal(ctx, w.Writer); err != nil {
+		return err
+	}
 	fp, err := w.Fingerprint()
 	if err != nil {
 		return err

@@ -34,6 +34,9 @@ func (j *job) checkLists(r *VerifyResult) error {
 	if err := j.Adjacency(l.block); err != nil {
 		return err
 	}
+	if err := j.checkOriginal(r, l.content); err != nil {
+		return err
+	}
 	if err := l.finish(); err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package inspect
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/aether-ooc/aether-ooc/internal/base"
 	"github.com/aether-ooc/aether-ooc/internal/report"
@@ -58,13 +59,13 @@ func (r *VerifyResult) checked(format string, args ...any) {
 	r.Checks = append(r.Checks, fmt.Sprintf(format, args...))
 }
 
-// checkSeals reads all but the adjacency and the edge ids, which checkLists
-// reads side by side.
+// checkSeals reads all but the adjacency, the edge ids and the original ids,
+// which checkLists reads side by side.
 func (j *job) checkSeals(r *VerifyResult) error {
 	s := j.Superblock
 	runs := []layout.Section{{Blocks: 1}, {First: s.TableFirst, Blocks: s.TableBlocks}}
 	for _, x := range j.Table {
-		if !(x.Relation == 0 && (x.Kind == layout.KindAdjacency || x.Kind == layout.KindEdgeIDs)) {
+		if !(x.Relation == 0 && slices.Contains([]layout.Kind{layout.KindAdjacency, layout.KindEdgeIDs, layout.KindOriginal}, x.Kind)) {
 			runs = append(runs, x)
 		}
 	}

@@ -36,7 +36,7 @@ the file, the line or row, the column and the value, and leaves no graph.
 The formats, each uncompressed or in gzip, bgzip or zstd:
 ` + formatHelp() + `
 The format is told from the first bytes, else from the name. A node is a number: ids
-are counted from 0, or from 1 with --base 1. An edge's id (e_id) is its row in the list.
+are counted from 0, or from 1 with --base 1; --relabel takes any ids. An edge's id (e_id) is its row in the list.
 
 Features and node attributes are copied beside the graph and found from its path
 alone. The output appears whole or not at all. Edges that do not fit in --memory (24
@@ -45,6 +45,7 @@ passes 2^32), and the graph comes out the same.`,
 		Example: `  aether-ooc build edges.npy --out graph.bin
   aether-ooc build edges.txt.gz --out graph.bin --undirected --drop-self-loops
   aether-ooc build edges.npy --out graph.bin --encoding compact
+  aether-ooc build follows.csv --relabel ids --out graph.bin
   aether-ooc build 'part-*.csv.zst' --columns user_id,item_id --out graph.bin
   zcat edges.gz | awk '$3 > 0' | aether-ooc build - --out graph.bin
   aether-ooc build edges.npy --out graph.bin --features x.npy --node-attr y=y.npy`,
@@ -76,7 +77,7 @@ type buildFlags struct {
 	cfg                ingest.Config
 	source             sourceFlags
 	direction, edgeIDs string
-	encoding           string
+	encoding, relabel  string
 	attrs              []string
 	memory             byteSize
 }
@@ -93,6 +94,11 @@ func (b *buildFlags) bind(f *pflag.FlagSet) {
 	f.StringVar(&b.encoding, "encoding", "plain", `how lists are packed: plain, a whole number of bytes for each neighbour; or compact, in which short lists take
 as many bits as the largest id needs and long ones fewer (Elias-Fano), still read at any place without unpacking:
 a smaller file, of which more fits in memory, for a little more work per edge. Batches are the same`)
+	f.StringVar(&b.relabel, "relabel", "none", `number the nodes anew: ids, where the input's are sparse 64-bit numbers, or names, where they are words; none takes
+the input's ids as they are. A node's number is the rank of its own id (of a hash of its name) among all that occur. The own
+ids and names are kept in the graph: sample --original-ids, extract and export --original give them back, and lists of
+seeds may be given in them. Rows of --features lie in the order of the own ids`)
+	f.Uint64Var(&b.cfg.RelabelSeed, "relabel-seed", 0, "seed of the hash of names, to be changed if two names of one input should have the same hash")
 	f.BoolVar(&b.cfg.Undirected, "undirected", false, "add the reverse of every edge, with the same edge id; loops are not doubled")
 	f.BoolVar(&b.cfg.Dedup, "dedup", false, "of parallel edges keep the one of the lowest row")
 	f.BoolVar(&b.cfg.DropSelfLoops, "drop-self-loops", false, "leave self loops out")
@@ -115,6 +121,9 @@ func (b *buildFlags) config(inputs []string) (ingest.Config, error) {
 		return cfg, err
 	}
 	if cfg.Encoding, err = choose("--encoding", b.encoding, map[string]layout.Encoding{"plain": layout.Plain, "compact": layout.Compact}); err != nil {
+		return cfg, err
+	}
+	if cfg.Relabel, err = choose("--relabel", b.relabel, map[string]layout.Original{"none": layout.NoOriginal, "ids": layout.OriginalIDs, "names": layout.OriginalNames}); err != nil {
 		return cfg, err
 	}
 	for _, attr := range b.attrs {

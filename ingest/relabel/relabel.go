@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"runtime/debug"
 	"slices"
 
 	"github.com/aether-ooc/aether-ooc/internal/base"
 	"github.com/aether-ooc/aether-ooc/internal/inorder"
+	"github.com/aether-ooc/aether-ooc/internal/offheap"
 	"github.com/aether-ooc/aether-ooc/internal/spill"
 )
 
@@ -35,6 +37,8 @@ type Relabeler struct {
 	edges writer
 	pairs stream // all edges, after Seal
 
+	room  []uint64 // for ids, then for a part of the dictionary: off the heap
+	free  func() error
 	ids   []uint64 // met since the last run
 	names map[uint64]string
 	size  int64 // bytes of names
@@ -58,7 +62,12 @@ func New(c Config) (*Relabeler, error) {
 		return nil, errors.Join(err, r.file.Close())
 	}
 	r.edges = writer{f: r.file, pool: r.pool}
-	r.ids = make([]uint64, 0, r.share()/8)
+	mem, free, err := offheap.Reserve(r.share() &^ 7)
+	if err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	r.room, r.free = offheap.Slice[uint64](mem), free
+	r.ids = r.room[:0]
 	return r, nil
 }
 
@@ -176,6 +185,7 @@ func (r *Relabeler) Seal(ctx context.Context) (err error) {
 	}
 	r.table, err = table.finish()
 	r.runs = nil
+	debug.FreeOSMemory() // names and buffers of the merge: the caller has plans for this memory
 	return err
 }
 
@@ -228,10 +238,17 @@ func aligned() []byte {
 // Nodes is how many there are, after Seal.
 func (r *Relabeler) Nodes() uint64 { return r.count }
 
+// Stats is what the temporary file took.
+func (r *Relabeler) Stats() spill.Stats { return r.file.Stats() }
+
 // Close gives the temporary file and the memory back.
 func (r *Relabeler) Close() error {
 	r.edges.abandon()
-	return errors.Join(r.file.Close(), r.pool.release())
+	err := errors.Join(r.file.Close(), r.pool.release())
+	if r.free != nil {
+		err = errors.Join(err, r.free())
+	}
+	return err
 }
 
 // IDs calls fn with the nodes' own ids in the order of dense ids, in pieces.
@@ -290,7 +307,7 @@ type pairItem struct {
 // Each calls fn with all edges, in the order in which they were added, their ends
 // by dense ids.
 func (r *Relabeler) Each(ctx context.Context, fn func(src, dst []base.NodeID) error) error {
-	perPart := max(1, uint64(r.share())/8)
+	perPart := uint64(len(r.room))
 	for first := uint64(0); first < r.count || first == 0; first += perPart {
 		d, err := r.part(first, min(perPart, r.count-first))
 		if err != nil {
@@ -312,7 +329,7 @@ func (r *Relabeler) Each(ctx context.Context, fn func(src, dst []base.NodeID) er
 func (r *Relabeler) part(first, n uint64) (*dictionary, error) {
 	in := &reader{f: r.file, s: r.dict, buf: aligned(), next: int(first * 8 / pieceBytes)}
 	skip := first * 8 % pieceBytes
-	ids := make([]uint64, 0, n)
+	ids := r.room[:0]
 	for uint64(len(ids)) < n {
 		if err := in.piece(); err != nil {
 			return nil, fmt.Errorf("relabel: reading the dictionary: %w", err)
