@@ -45,6 +45,8 @@ type against struct {
 	in   source.Config
 	name string
 
+	own *scan.Originals // nil: the input's ids are the graph's
+
 	from   base.NodeID // the first list of the range
 	starts []int       // of each list from there on
 	nbrs   []base.NodeID
@@ -65,7 +67,9 @@ func (j *job) checkAgainst(r *VerifyResult) error {
 	if len(in.Inputs) == 1 {
 		a.name = in.Inputs[0]
 	}
-	a.in.Nodes = int64(min(j.Superblock.Nodes, math.MaxInt64))
+	if a.in.Nodes = int64(min(j.Superblock.Nodes, math.MaxInt64)); j.Original() != layout.NoOriginal {
+		a.in.Nodes, a.own = 0, j.Originals()
+	}
 	room := int(max(1, j.c.Memory/perEdge))
 	passes := 0
 	err := j.eachRange(room, a, func() error {
@@ -168,6 +172,11 @@ func (a *against) compare() error {
 
 func (a *against) batch(b *source.Batch) error {
 	s := a.j.Superblock
+	if a.own != nil {
+		if err := a.renumber(b); err != nil {
+			return err
+		}
+	}
 	for i := range b.Src {
 		src, dst, row := b.Src[i], b.Dst[i], b.First+int64(i)
 		if s.NoLoops && src == dst {
@@ -184,6 +193,24 @@ func (a *against) batch(b *source.Batch) error {
 			if err := a.find(nbr, list, row, src, dst); err != nil {
 				return err
 			}
+		}
+	}
+	return nil
+}
+
+// renumber puts the graph's ids in the place of a batch's own.
+func (a *against) renumber(b *source.Batch) error {
+	for _, ends := range [][]base.NodeID{b.Src, b.Dst} {
+		found, err := a.own.Find(ends)
+		if err != nil {
+			return err
+		}
+		for i, v := range found {
+			if v == layout.NotFound {
+				return &MismatchError{Path: a.j.c.Path, Input: a.name, Row: b.First + int64(i), Src: b.Src[i], Dst: b.Dst[i],
+					Why: fmt.Sprintf("the graph has no node whose original id is %d", ends[i])}
+			}
+			ends[i] = base.NodeID(v)
 		}
 	}
 	return nil

@@ -54,6 +54,7 @@ type ExportConfig struct {
 	Out      string                  // the file to write; "": Stdout, as text
 	Format   Format                  // "": by the suffix of Out
 	EdgeIDs  bool                    // write e_id too; in a CSR it is the data, which otherwise is ones
+	Original bool                    // write nodes by their own ids or names
 	Stdout   io.Writer               //
 	Progress func(done, total int64) // bytes read; nil: nobody is told
 }
@@ -79,7 +80,8 @@ func (r *ExportResult) Text() string {
 // exporter is one Export.
 type exporter struct {
 	*job
-	c ExportConfig
+	c     ExportConfig
+	label *labels
 }
 
 // Export writes all edges of a graph, streamed: memory does not grow with the
@@ -95,7 +97,13 @@ func Export(ctx context.Context, c ExportConfig) (*ExportResult, error) {
 		return nil, err
 	}
 	defer j.close()
-	e := &exporter{j, c}
+	e := &exporter{job: j, c: c}
+	if e.label, err = e.labels(c.Original); err != nil {
+		return nil, err
+	}
+	if c.Original && (c.Format == FormatCSR || c.Format == FormatNPY && e.label.named()) {
+		return nil, option("%s cannot hold these ids: export as text or parquet", c.Format)
+	}
 	e.total = e.passes() * int64(j.Superblock.FileLength)
 	s := j.Superblock
 	r := &ExportResult{Path: c.Path, Out: c.Out, Format: c.Format, Nodes: s.Nodes, Edges: s.Edges, EdgeIDs: c.EdgeIDs}

@@ -8,6 +8,7 @@ import (
 	"github.com/apache/arrow/go/v17/parquet/compress"
 	"github.com/apache/arrow/go/v17/parquet/pqarrow"
 
+	"github.com/aether-ooc/aether-ooc/internal/base"
 	"github.com/aether-ooc/aether-ooc/internal/host"
 	"github.com/aether-ooc/aether-ooc/scan"
 )
@@ -17,14 +18,19 @@ const (
 	groupRows  = 1 << 20
 )
 
-// parquet writes the edges as columns of int64.
+// parquet writes the edges as columns of int64, or of strings where nodes are
+// written by their names.
 func (e *exporter) parquet(f *host.Pending) error {
-	columns := []arrow.Field{{Name: "src", Type: arrow.PrimitiveTypes.Int64}, {Name: "dst", Type: arrow.PrimitiveTypes.Int64}}
+	var node arrow.DataType = arrow.PrimitiveTypes.Int64
+	if e.label.named() {
+		node = arrow.BinaryTypes.String
+	}
+	columns := []arrow.Field{{Name: "src", Type: node}, {Name: "dst", Type: node}}
 	if e.c.EdgeIDs {
 		columns = append(columns, arrow.Field{Name: "edge_id", Type: arrow.PrimitiveTypes.Int64})
 	}
 	schema := arrow.NewSchema(columns, nil)
-	props := parquet.NewWriterProperties(parquet.WithCompression(compress.Codecs.Zstd), parquet.WithMaxRowGroupLength(groupRows), parquet.WithDictionaryDefault(false))
+	props := parquet.NewWriterProperties(parquet.WithCompression(compress.Codecs.Zstd), parquet.WithMaxRowGroupLength(groupRows), parquet.WithDictionaryDefault(e.label.named()))
 	// The writer would close the file, which has yet to be brought to the disk.
 	w, err := pqarrow.NewFileWriter(schema, writeOnly{f}, props, pqarrow.DefaultWriterProps())
 	if err != nil {
@@ -55,9 +61,9 @@ type tableWriter struct {
 
 func (t *tableWriter) add(e *exporter, r scan.Run) error {
 	for k := range r.Neighbours {
-		src, dst := r.Ends(e.direction(), k)
-		t.column(0).Append(int64(src))
-		t.column(1).Append(int64(dst))
+		if err := t.ends(e, r, k); err != nil {
+			return err
+		}
 		if r.IDs != nil {
 			t.column(2).Append(int64(r.IDs[k]))
 		}
@@ -66,6 +72,24 @@ func (t *tableWriter) add(e *exporter, r scan.Run) error {
 		return nil
 	}
 	return t.flush()
+}
+
+func (t *tableWriter) ends(e *exporter, r scan.Run, k int) error {
+	if e.label.named() {
+		src, dst := r.Ends(e.direction(), k)
+		for i, v := range []base.NodeID{src, dst} {
+			name, err := e.label.name(v)
+			if err != nil {
+				return err
+			}
+			t.b.Field(i).(*array.StringBuilder).Append(string(name))
+		}
+		return nil
+	}
+	src, dst, err := e.ids(r, k)
+	t.column(0).Append(int64(src))
+	t.column(1).Append(int64(dst))
+	return err
 }
 
 func (t *tableWriter) column(i int) *array.Int64Builder { return t.b.Field(i).(*array.Int64Builder) }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strconv"
 
+	"github.com/aether-ooc/aether-ooc/internal/base"
 	"github.com/aether-ooc/aether-ooc/internal/host"
 	"github.com/aether-ooc/aether-ooc/internal/npy"
 	"github.com/aether-ooc/aether-ooc/scan"
@@ -16,14 +17,22 @@ import (
 func (e *exporter) text(w io.Writer) error {
 	s := e.Superblock
 	out := buffered(w)
-	fmt.Fprintf(out, "# source\ttarget%s; %d nodes (build --num-nodes %d), %d edges\n", map[bool]string{true: "\te_id"}[e.c.EdgeIDs], s.Nodes, s.Nodes, s.Edges)
+	again := fmt.Sprintf("--num-nodes %d", s.Nodes)
+	if e.c.Original {
+		again = "--relabel " + e.label.own.Kind().String()
+	}
+	fmt.Fprintf(out, "# source\ttarget%s; %d nodes (build %s), %d edges\n", map[bool]string{true: "\te_id"}[e.c.EdgeIDs], s.Nodes, again, s.Edges)
 	var line []byte
 	err := e.EachRun(e.c.EdgeIDs, func(r scan.Run) error {
 		for k := range r.Neighbours {
 			src, dst := r.Ends(e.direction(), k)
-			line = strconv.AppendUint(line[:0], uint64(src), 10)
-			line = append(line, '\t')
-			line = strconv.AppendUint(line, uint64(dst), 10)
+			var err error
+			if line, err = e.label.append(line[:0], src); err != nil {
+				return err
+			}
+			if line, err = e.label.append(append(line, '\t'), dst); err != nil {
+				return err
+			}
 			if r.IDs != nil {
 				line = append(line, '\t')
 				line = strconv.AppendUint(line, uint64(r.IDs[k]), 10)
@@ -38,6 +47,15 @@ func (e *exporter) text(w io.Writer) error {
 		return err
 	}
 	return out.Flush()
+}
+
+// ids are the ends of an edge as numbers.
+func (e *exporter) ids(r scan.Run, k int) (src, dst base.NodeID, err error) {
+	src, dst = r.Ends(e.direction(), k)
+	if src, err = e.label.id(src); err == nil {
+		dst, err = e.label.id(dst)
+	}
+	return src, dst, err
 }
 
 // npy writes its rows side by side, each at its place in the file.
@@ -56,7 +74,10 @@ func (e *exporter) npy(f *host.Pending) error {
 	}
 	err := e.EachRun(e.c.EdgeIDs, func(r scan.Run) error {
 		for k := range r.Neighbours {
-			src, dst := r.Ends(e.direction(), k)
+			src, dst, err := e.ids(r, k)
+			if err != nil {
+				return err
+			}
 			out[0].put(uint64(src))
 			out[1].put(uint64(dst))
 			if r.IDs != nil {

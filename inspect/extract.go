@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strconv"
+	"strings"
 
 	"github.com/aether-ooc/aether-ooc/internal/base"
 	"github.com/aether-ooc/aether-ooc/layout"
@@ -13,11 +13,13 @@ import (
 
 // ExtractConfig is what Extract is asked.
 type ExtractConfig struct {
-	Path    string
-	Nodes   []base.NodeID // whose lists to print, in this order
-	EdgeIDs bool          // with e_id of each edge
-	JSON    bool          // one JSON object for each node, in place of text
-	Out     io.Writer
+	Path     string
+	Words    []string      // nodes whose lists to print, in this order
+	Nodes    []base.NodeID // likewise, after them
+	Original bool          // nodes are given, and printed, by their own ids or names
+	EdgeIDs  bool          // with e_id of each edge
+	JSON     bool          // one JSON object for each node, in place of text
+	Out      io.Writer
 }
 
 // list is a node's list as Extract prints it.
@@ -37,14 +39,22 @@ func Extract(ctx context.Context, c ExtractConfig) error {
 		return err
 	}
 	defer j.close()
-	for i, v := range c.Nodes {
+	label, err := j.labels(c.Original)
+	if err != nil {
+		return err
+	}
+	nodes, err := label.find(c.Words, c.Nodes)
+	if err != nil {
+		return err
+	}
+	for i, v := range nodes {
 		if n := j.Superblock.Nodes; uint64(v) >= n {
 			return option("node %d (the %d. of the list): the graph has %d nodes, give ids below that", v, i+1, n)
 		}
 	}
-	x := &extractor{job: j, c: c, block: make([]byte, base.BlockSize), list: list{Neighbours: []base.NodeID{}}}
+	x := &extractor{job: j, c: c, label: label, block: make([]byte, base.BlockSize), list: list{Neighbours: []base.NodeID{}}}
 	out := buffered(c.Out)
-	for _, v := range c.Nodes {
+	for _, v := range nodes {
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
@@ -61,6 +71,7 @@ func Extract(ctx context.Context, c ExtractConfig) error {
 type extractor struct {
 	*job
 	c     ExtractConfig
+	label *labels
 	block []byte
 	list  list
 }
@@ -126,23 +137,65 @@ func (x *extractor) read(no base.BlockNo) error {
 
 func (x *extractor) print(w io.Writer) error {
 	if x.c.JSON {
-		return json.NewEncoder(w).Encode(x.list)
+		return x.printJSON(json.NewEncoder(w))
 	}
-	line := fmt.Appendf(nil, "%d\t%d\t", x.list.Node, x.list.Degree)
-	line = appendNumbers(line, x.list.Neighbours)
-	if x.c.EdgeIDs {
-		line = appendNumbers(append(line, '\t'), x.list.EdgeIDs)
+	line, err := x.label.append(nil, x.list.Node)
+	if err != nil {
+		return err
 	}
-	_, err := w.Write(append(line, '\n'))
-	return err
-}
-
-func appendNumbers[T base.NodeID | base.EdgeID](line []byte, xs []T) []byte {
-	for i, x := range xs {
+	line = fmt.Appendf(line, "\t%d\t", x.list.Degree)
+	for i, v := range x.list.Neighbours {
 		if i > 0 {
 			line = append(line, ' ')
 		}
-		line = strconv.AppendUint(line, uint64(x), 10)
+		if line, err = x.label.append(line, v); err != nil {
+			return err
+		}
 	}
-	return line
+	if x.c.EdgeIDs {
+		line = append(append(line, '\t'), strings.Trim(fmt.Sprint(x.list.EdgeIDs), "[]")...)
+	}
+	_, err = w.Write(append(line, '\n'))
+	return err
+}
+
+// namedList is a list of nodes with names.
+type namedList struct {
+	Node       string        `json:"node"`
+	Degree     int           `json:"degree"`
+	Neighbours []string      `json:"neighbours"`
+	EdgeIDs    []base.EdgeID `json:"edge_ids,omitempty"`
+}
+
+func (x *extractor) printJSON(out *json.Encoder) error {
+	l := &x.list
+	if x.label.named() {
+		return x.printNamed(out)
+	}
+	var err error
+	if l.Node, err = x.label.id(l.Node); err != nil {
+		return err
+	}
+	for i, v := range l.Neighbours {
+		if l.Neighbours[i], err = x.label.id(v); err != nil {
+			return err
+		}
+	}
+	return out.Encode(l)
+}
+
+func (x *extractor) printNamed(out *json.Encoder) error {
+	n := namedList{Degree: x.list.Degree, Neighbours: []string{}, EdgeIDs: x.list.EdgeIDs}
+	for i, v := range append([]base.NodeID{x.list.Node}, x.list.Neighbours...) {
+		name, err := x.label.name(v)
+		switch {
+		case err != nil:
+			return err
+		case i == 0:
+			n.Node = string(name)
+		default:
+			n.Neighbours = append(n.Neighbours, string(name))
+		}
+	}
+	return out.Encode(n)
 }

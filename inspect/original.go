@@ -92,7 +92,7 @@ func (o *originals) names() error {
 	for {
 		end, err := ends.Next()
 		if errors.Is(err, io.EOF) {
-			return all.end()
+			return nil
 		}
 		if err != nil {
 			return err
@@ -144,13 +144,5 @@ func (n *nameBytes) load() error {
 	n.no, n.left = no, b[:min(binfmt.PayloadSize, n.o.column(layout.ColNames).Values-n.taken)]
 	n.taken += uint64(len(n.left))
 	n.o.content.OriginalNames(n.left)
-	return nil
-}
-
-// end complains of bytes that are no name's.
-func (n *nameBytes) end() error {
-	if s := n.o.column(layout.ColNames); n.taken < s.Values || len(n.left) > 0 {
-		return n.o.Damage(s.First, "bytes behind the last name", n.taken-uint64(len(n.left)), s.Values)
-	}
 	return nil
 }

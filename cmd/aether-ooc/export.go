@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -36,6 +35,7 @@ written with both directions of every edge.
   text     "source target" lines with tabs
   npy      int64 of shape (2, E), the edge_index of PyTorch Geometric
   parquet  int64 columns src and dst
+           (or of strings, where --original asks for names)
   csr      an .npz for scipy.sparse.load_npz: A[src, dst], by columns (csc) where
            the graph's lists are in-neighbours, else by rows (csr)`,
 		Example: `  aether-ooc export graph.bin | head
@@ -62,6 +62,7 @@ written with both directions of every edge.
 	f.StringVarP(&cfg.Out, "out", "o", "", "file to write (default: text to standard output)")
 	f.StringVar(&format, "format", "", "text, npy, parquet or csr (default: by the suffix .txt, .tsv, .npy, .parquet or .npz)")
 	f.BoolVar(&cfg.EdgeIDs, "edge-ids", false, "write e_id as well: a third column or row, the data of the csr")
+	f.BoolVar(&cfg.Original, "original", false, "write nodes by the ids or names that they had before build --relabel (not as csr, names not as npy)")
 	out.bind(f)
 	return c
 }
@@ -86,8 +87,14 @@ the blocks that hold them are read. Nodes are given as numbers, or by --nodes as
 			}
 			var err error
 			cfg.Path, cfg.Out = args[0], c.OutOrStdout()
-			if cfg.Nodes, err = nodesOf(args[1:], nodes); err != nil {
+			if cfg.Words = args[1:]; !cfg.Original {
+				cfg.Words = strings.FieldsFunc(strings.Join(args[1:], ","), func(r rune) bool { return r == ',' })
+			}
+			if cfg.Nodes, err = nodesOf(nodes); err != nil {
 				return err
+			}
+			if len(cfg.Words)+len(cfg.Nodes) == 0 {
+				return usagef("name the nodes: numbers behind the graph, or --nodes FILE.npy")
 			}
 			return inspectMarked(inspect.Extract(c.Context(), cfg))
 		},
@@ -96,30 +103,16 @@ the blocks that hold them are read. Nodes are given as numbers, or by --nodes as
 	f := c.Flags()
 	f.StringVar(&nodes, "nodes", "", "a .npy of node ids, or a mask")
 	f.BoolVar(&cfg.EdgeIDs, "edge-ids", false, "print e_id of each edge as well")
+	f.BoolVar(&cfg.Original, "original", false, "nodes are given, and printed, by the ids or names that they had before build --relabel")
 	f.BoolVar(&cfg.JSON, "json", false, "print a JSON object for each node")
 	return c
 }
 
-// nodesOf are the nodes named by words and by a file, in that order.
-func nodesOf(words []string, path string) (nodes []base.NodeID, err error) {
-	for _, word := range words {
-		for _, part := range strings.Split(word, ",") {
-			v, err := strconv.ParseUint(part, 10, 63)
-			if err != nil {
-				return nil, usagef("%q is no node id: write numbers, such as 0 17", part)
-			}
-			nodes = append(nodes, base.NodeID(v))
-		}
+// nodesOf are the nodes named by a file, if any.
+func nodesOf(path string) ([]base.NodeID, error) {
+	if path == "" {
+		return nil, nil
 	}
-	if path != "" {
-		list, err := readNodes(path)
-		if err != nil {
-			return nil, err
-		}
-		nodes = append(nodes, list.IDs...)
-	}
-	if len(nodes) == 0 {
-		return nil, usagef("name the nodes: numbers behind the graph, or --nodes FILE.npy")
-	}
-	return nodes, nil
+	list, err := readNodes(path)
+	return list.IDs, err
 }
