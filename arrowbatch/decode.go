@@ -35,6 +35,9 @@ func Decode(rec arrow.Record) (*engine.Batch, error) {
 	if r.has("e_id") {
 		b.EID = r.ints("e_id")
 	}
+	if r.has(originalIDs.name) {
+		b.Original = r.ints(originalIDs.name)
+	}
 	for _, f := range rec.Schema().Fields() {
 		if name, ok := strings.CutSuffix(f.Name, "_dtype"); ok && r.has(name) {
 			r.place(b, name)

@@ -46,6 +46,8 @@ var (
 
 var edgeIDs = column{"e_id", ints, func(b *engine.Batch) [][]byte { return words(b.EID) }}
 
+var originalIDs = column{"n_id_original", ints, func(b *engine.Batch) [][]byte { return words(b.Original) }}
+
 // always are the columns of every batch.
 var always = []column{
 	{"edge_index", ints, func(b *engine.Batch) [][]byte { return words(b.Row, b.Col) }},
@@ -80,6 +82,9 @@ func columns(info engine.Info, r engine.Request) ([]column, error) {
 	if r.EdgeIDs {
 		all = append(all, edgeIDs)
 	}
+	if r.OriginalIDs {
+		all = append(all, originalIDs)
+	}
 	if r.Features && info.Features != nil {
 		x, err := matrix("x", *info.Features, func(b *engine.Batch) *engine.Rows { return &b.X })
 		if err != nil {
@@ -110,7 +115,7 @@ func attributes(info engine.Info, names []string) ([]column, error) {
 // reserved are the names that no attribute's column may have, whether the
 // request asks for those columns or not.
 var reserved = func() []string {
-	all := []string{edgeIDs.name, "x", "x_dim", "x_dtype"}
+	all := []string{edgeIDs.name, originalIDs.name, "x", "x_dim", "x_dtype"}
 	for _, c := range always {
 		all = append(all, c.name)
 	}

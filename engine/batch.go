@@ -13,6 +13,8 @@ type Batch struct {
 	X       Rows    // the feature row of each of NID; Data is nil where not asked for or not there
 	Attrs   []Attr  // in the order of Request.Attrs
 
+	Original []int64 // what each of NID was before build --relabel; nil unless asked for
+
 	Fingerprint, ContentID Fingerprint // of the graph
 	Generator              string      // of the draws, see Info.Generator
 

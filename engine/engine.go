@@ -26,6 +26,7 @@ type Engine struct {
 	graph    *layout.Graph
 	features *table   // nil: none
 	attrs    []*table // by name
+	original *table   // nil: ids are the input's
 
 	demand demand
 	budget Budget
@@ -46,7 +47,7 @@ type query struct {
 	*plan
 	spec     sampler.Spec
 	request  Request
-	tables   []*table // of X, then of each attribute
+	tables   []*table // of X, of each attribute, of Original
 	explicit bool     // from Sample: the batch's number in the key is hash
 	hash     uint64
 }
@@ -78,8 +79,8 @@ func (e *Engine) Batches(ctx context.Context, r Request) iter.Seq2[*Batch, error
 }
 
 // Sample makes one batch of the seeds, for callers that know nothing of epochs.
-// Of the request it takes Fanouts, Replace, EdgeIDs, Features, Attrs, Seed, Epoch
-// and InputIDs (nil: positions). The batch's number, which the key of its draws
+// Of the request it takes Fanouts, Replace, EdgeIDs, Features, Attrs, OriginalIDs,
+// Seed, Epoch and InputIDs (nil: positions). The batch's number, which the key of its draws
 // needs, is the XXH3-64 hash of the seeds as 8-byte little-endian words with
 // Request.Seed as the hash's seed: the same seeds give the same batch.
 func (e *Engine) Sample(ctx context.Context, seeds []NodeID, r Request) (*Batch, error) {

@@ -19,6 +19,7 @@ type Info struct {
 	Direction   string      `json:"direction"`
 	Undirected  bool        `json:"undirected"`
 	EdgeIDs     string      `json:"edge_ids"`     // "input", "canonical" or "stored", see layout.EdgeIDMode
+	Original    string      `json:"original_ids"` // "none", "ids" or "names": what is kept of the nodes' own, see layout.Original
 	Fingerprint string      `json:"fingerprint"`  // 32 hexadecimal digits
 	ContentID   string      `json:"content_id"`   //
 	Features    *TableInfo  `json:"features"`     // nil: the graph has none
@@ -47,7 +48,7 @@ func (e *Engine) Info() Info {
 	ring := e.lanes[0].ring.Stats()
 	i := Info{
 		Path: e.path, Bytes: e.file.Size(), Nodes: s.Nodes, Edges: s.Edges, Blocks: s.Blocks,
-		Direction: s.Direction.String(), Undirected: s.Undirected, EdgeIDs: s.EdgeIDs.String(),
+		Direction: s.Direction.String(), Undirected: s.Undirected, EdgeIDs: s.EdgeIDs.String(), Original: e.graph.Original().String(),
 		Fingerprint: s.Fingerprint.String(), ContentID: s.ContentID.String(),
 		Generator: rng.Name,
 		Backend:   ring.Backend, Direct: e.file.Direct(), Policy: e.options.Policy,
@@ -76,6 +77,7 @@ type Stats struct {
 	EdgeIDs    IO            `json:"edge_ids"`            // of graph.bin: what Request.EdgeIDs costs where ids are stored
 	Features   IO            `json:"features"`            //
 	Attrs      map[string]IO `json:"node_attrs"`          // by name
+	Original   IO            `json:"original_ids"`        // of graph.bin: what Request.OriginalIDs and Lookup cost
 	Hops       []HopIO       `json:"hops"`                // of Adjacency, what each hop of all batches asked for
 	Evictions  int64         `json:"evictions"`           // of the cache
 	Rejected   int64         `json:"rejected"`            // blocks that its policy declined to keep
@@ -148,6 +150,9 @@ func (e *Engine) Stats() Stats {
 	}
 	if e.features != nil {
 		s.Features = of(e.features.File())
+	}
+	if e.original != nil {
+		s.Original = of(e.original.File())
 	}
 	for _, t := range e.attrs {
 		s.Attrs[t.name] = of(t.File())

@@ -100,9 +100,12 @@ func (l *lane) gather(ctx context.Context, q *query, b *Batch) error {
 		if err := t.Gather(ctx, l.cache, b.NID, rows); err != nil {
 			return fmt.Errorf("fetching rows of %s: %w", t.name, err)
 		}
-		if i == 0 {
+		switch {
+		case t == q.original():
+			b.Original = int64s(rows)
+		case i == 0:
 			b.X = Rows{Data: rows, Dim: t.dim(layout.Features), DType: t.DType()}
-		} else {
+		default:
 			b.Attrs = append(b.Attrs, Attr{Name: t.name, Rows: Rows{Data: rows, Dim: t.dim(layout.Attr), DType: t.DType()}})
 		}
 	}

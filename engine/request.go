@@ -49,6 +49,8 @@ type Request struct {
 	Features bool     // give Batch.X where the graph has features
 	Attrs    []string // give these node attributes (see Info.Attrs)
 
+	OriginalIDs bool // give Batch.Original, and read it: an error where Info.Original is "none"
+
 	Generator   string // that draws, as Info.Generator names it; "": the engine's own
 	Seed, Epoch uint64
 	Shuffle     bool // permute the epoch's seeds, by Seed and Epoch

@@ -36,6 +36,9 @@ func (e *Engine) tables() []*table {
 	if e.features != nil {
 		all = append(all, e.features)
 	}
+	if e.original != nil {
+		all = append(all, e.original)
+	}
 	return all
 }
 
@@ -50,6 +53,9 @@ func (e *Engine) attachments() []layout.Attachment {
 // openTables opens what build left beside the graph, and the features that the
 // options name.
 func (e *Engine) openTables() error {
+	if ids, ok := e.graph.Table.Find(layout.KindOriginal, 0, layout.ColOriginalIDs); ok {
+		e.original = &table{"original ids", features.OfSection(e.file, ids, e.graph.CheckBlock)}
+	}
 	for _, a := range e.attachments() {
 		s, err := features.OpenAttachment(e.path, e.graph.Superblock, a, e.options.mode(), e.options.Log)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -78,7 +84,7 @@ func (e *Engine) openTables() error {
 }
 
 // choose finds the tables of a request: features first, nil where not wanted or
-// not there, then the attributes.
+// not there, then the attributes, then the original ids, nil where not wanted.
 func (e *Engine) choose(r Request) ([]*table, error) {
 	chosen := []*table{nil}
 	if r.Features {
@@ -94,7 +100,13 @@ func (e *Engine) choose(r Request) ([]*table, error) {
 		}
 		chosen = append(chosen, e.attrs[at])
 	}
-	return chosen, nil
+	if !r.OriginalIDs {
+		return append(chosen, nil), nil
+	}
+	if e.original == nil {
+		return nil, bad("OriginalIDs", true, noOriginal)
+	}
+	return append(chosen, e.original), nil
 }
 
 func (e *Engine) attrNames() string {

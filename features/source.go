@@ -11,6 +11,7 @@ import (
 
 	"github.com/aether-ooc/aether-ooc/blockcache"
 	"github.com/aether-ooc/aether-ooc/internal/base"
+	"github.com/aether-ooc/aether-ooc/internal/binfmt"
 	"github.com/aether-ooc/aether-ooc/internal/npy"
 	"github.com/aether-ooc/aether-ooc/layout"
 	"github.com/aether-ooc/aether-ooc/uring"
@@ -31,9 +32,11 @@ type Options struct {
 
 // Source is one open array with a row for each node.
 type Source struct {
-	file *uring.File
-	id   blockcache.FileID
-	sums *layout.Sums // nil: no checks
+	file  *uring.File
+	id    blockcache.FileID
+	sums  *layout.Sums                              // nil: no checks of them
+	check func(no base.BlockNo, block []byte) error // of a section's blocks
+	lent  bool                                      // the file is somebody else's
 
 	dtype    string
 	dims     []int64
@@ -74,10 +77,19 @@ func open(path string, o Options, a *layout.Attachment) (*Source, error) {
 	return s, nil
 }
 
+// OfSection gives a section of 64-bit values, one for each node, of a graph whose
+// file is f, as a table. The file remains its owner's; check looks at its blocks.
+func OfSection(f *uring.File, sec layout.Section, check func(no base.BlockNo, block []byte) error) *Source {
+	s := &Source{file: f, check: check, lent: true, dtype: "int64", rows: int64(sec.Values), rowBytes: int64(sec.Width),
+		dataOff: int64(sec.First.Off()), perBlock: int64(binfmt.PerBlock(int(sec.Width)))}
+	s.plans.New = func() any { return new(plan) }
+	return s
+}
+
 // AddTo makes the file known to the cache whose lanes will gather from it. It is
 // called once.
 func (s *Source) AddTo(c *blockcache.Cache) blockcache.FileID {
-	var check func(base.BlockNo, []byte) error
+	check := s.check
 	if s.sums != nil {
 		check = s.sums.Check
 	}
@@ -233,7 +245,7 @@ func (s *Source) Rows() int64 { return s.rows }
 func (s *Source) RowBytes() int64 { return s.rowBytes }
 
 // Checked reports whether blocks are compared with checksums.
-func (s *Source) Checked() bool { return s.sums != nil }
+func (s *Source) Checked() bool { return s.sums != nil || s.check != nil }
 
 // ScratchBytes is the memory that a Gather of so many rows takes at most, beside
 // dst. It is kept for the next one.
@@ -250,5 +262,10 @@ func (s *Source) Bytes() int64 {
 	return s.sums.Bytes()
 }
 
-// Close closes the file. No lane may be visiting it.
-func (s *Source) Close() error { return s.file.Close() }
+// Close closes the file, unless it is lent. No lane may be visiting it.
+func (s *Source) Close() error {
+	if s.lent {
+		return nil
+	}
+	return s.file.Close()
+}

@@ -53,6 +53,7 @@ type requestFlags struct {
 	req     engine.Request
 	fanouts fanouts
 	nodes   string
+	own     bool  // nodes are original ids
 	mask    int64 // nodes that the mask of --input-nodes speaks of; -1: it is no mask
 }
 
@@ -61,6 +62,8 @@ func (r *requestFlags) bind(f *pflag.FlagSet) {
 	f.Var(&r.fanouts, "fanouts", "neighbours to draw at each hop; -1 takes all")
 	f.IntVar(&r.req.BatchSize, "batch-size", 1024, "seeds of a batch")
 	f.StringVar(&r.nodes, "input-nodes", "all", "seeds of the epoch: all, or a .npy of node ids or a mask")
+	f.BoolVar(&r.own, "original-input", false, "--input-nodes holds the ids that nodes had before build --relabel")
+	f.BoolVar(&r.req.OriginalIDs, "original-ids", false, "give the ids that nodes had before build --relabel (n_id_original), which costs reads")
 	f.BoolVar(&r.req.Replace, "replace", false, "draw with replacement")
 	f.BoolVar(&r.req.EdgeIDs, "edge-ids", true, "give the edges' ids, which costs reads where they are stored apart")
 	f.Uint64Var(&r.req.Seed, "seed", 0, "seed of all draws")
@@ -80,6 +83,9 @@ func (r *requestFlags) request() (engine.Request, error) {
 		return req, fmt.Errorf("--input-nodes: %w", err)
 	}
 	req.Nodes = list.IDs
+	if list.Mask && r.own {
+		return req, usagef("--original-input: %s is a mask, which speaks of the graph's own ids: give a list", r.nodes)
+	}
 	if list.Mask {
 		r.mask = list.Len
 		for _, v := range list.IDs {
@@ -100,6 +106,19 @@ func readNodes(path string) (npy.NodeList, error) {
 		return list, usagef("%s: %w", path, err)
 	}
 	return list, nil
+}
+
+// resolve puts the graph's ids in the place of original ones.
+func (r *requestFlags) resolve(c *cobra.Command, e *engine.Engine, req *engine.Request) (err error) {
+	if !r.own || req.Nodes == nil {
+		return nil
+	}
+	originals := make([]int64, len(req.Nodes))
+	for i, id := range req.Nodes {
+		originals[i] = int64(id)
+	}
+	req.Nodes, err = e.Lookup(c.Context(), originals)
+	return err
 }
 
 // fits refuses a mask over other nodes than the graph's.

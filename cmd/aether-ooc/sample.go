@@ -67,6 +67,9 @@ func (s *sampleFlags) run(c *cobra.Command, graph string) error {
 		if err := s.request.fits(info); err != nil {
 			return err
 		}
+		if err := s.request.resolve(c, e, &request); err != nil {
+			return err
+		}
 		limitHeap(info)
 		request.Shuffle, request.Features = s.shuffle, true
 		for _, a := range info.Attrs {
