@@ -38,7 +38,7 @@ type demand struct {
 	footprint func(slots int) int64 // bytes of a cache
 }
 
-// divide splits a budget: index and lanes take what they need, batches a quarter
+// divide splits a budget: index and lanes take what they need, batches three eighths
 // of the rest, up to a bound; the cache has what remains, and gives back to the
 // batches what it has no blocks for. The whole adjacency comes before both, decoded
 // or as blocks, if besides there is room for the least cache and for batches: their
@@ -47,7 +47,7 @@ type demand struct {
 func (d demand) divide(memory int64) (Budget, bool) {
 	b := Budget{Memory: memory, Index: d.index, Lanes: int64(d.lanes) * d.perLane}
 	rest := memory - b.Index - b.Lanes
-	b.Batches = max(0, min(rest/4, max(int64(d.lanes)*batchesPerLane, rest/16)))
+	b.Batches = max(0, min(3*rest/8, max(int64(d.lanes)*batchesPerLane, rest/16)))
 	for form, bytes := range d.resident {
 		if r, ok := d.giveCache(d.withResident(b, sampler.Form(form), bytes), d.blocks-d.adjacency); ok {
 			return r, true

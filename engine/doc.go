@@ -39,7 +39,7 @@
 // Options.Memory bounds what an engine holds; Info.Budget shows the division:
 //
 //	├─ index ─┼─ lanes ──────────┼─ batches ────────────────────┼─ cache ─────────────────┤
-//	  block     rings, window      a quarter of the rest, up to   slots of 4 KiB and their
+//	  block     rings, window      three eighths of it, up to    slots of 4 KiB and their
 //	  index,    lists, samplers'   128 MiB a lane (then 1/16):    tables; no more than the
 //	  sums      small change       being made, waiting, kept      files have blocks
 //

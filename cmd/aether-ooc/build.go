@@ -91,9 +91,9 @@ func (b *buildFlags) bind(f *pflag.FlagSet) {
 	f.Int64Var(&b.cfg.NumNodes, "num-nodes", 0, "number of nodes (default the largest id + 1)")
 	f.StringVar(&b.direction, "direction", "in", "in: a node's list holds the sources of its incoming edges, as PyG samples; out: the targets of its outgoing ones")
 	f.StringVar(&b.edgeIDs, "edge-ids", "input", "what e_id means: input (the row in the edge list) or stored (the place in the file, which saves space)")
-	f.StringVar(&b.encoding, "encoding", "plain", `how lists are packed: plain, a whole number of bytes for each neighbour; or compact, in which short lists take
-as many bits as the largest id needs and long ones fewer (Elias-Fano), still read at any place without unpacking:
-a smaller file, of which more fits in memory, for a little more work per edge. Batches are the same`)
+	f.StringVar(&b.encoding, "encoding", "compact", `how lists are packed: compact, short lists in as many bits as the largest id needs and long ones in fewer (Elias-Fano),
+still read at any place without unpacking; or plain, a whole number of bytes for each neighbour: a larger file, of
+which less fits in memory, for a little less work per edge. Batches are the same`)
 	f.StringVar(&b.relabel, "relabel", "none", `number the nodes anew: ids, where the input's are sparse 64-bit numbers, or names, where they are words; none takes
 the input's ids as they are. A node's number is the rank of its own id (of a hash of its name) among all that occur. The own
 ids and names are kept in the graph: sample --original-ids, extract and export --original give them back, and lists of
