@@ -1,4 +1,4 @@
-"""The README's Python runs as printed. Supplied are the graph, `model`, `MyGNN` and their imports; nothing else."""
+"""The README's Python runs as printed. Supplied are the graph, in a file and in memory, `model`, `MyGNN` and imports."""
 
 import os
 import re
@@ -14,7 +14,11 @@ README = Path(__file__).parents[2] / "README.md"
 SUPPLIED = """
 import torch
 from torch.nn.parallel import DistributedDataParallel as DDP
+from torch_geometric.data import Data
 from torch_geometric.nn import GraphSAGE
+
+edge_index, x, y = torch.randint(0, 2100, (2, 20_000)), torch.randn(2100, 4), torch.randint(0, 3, (2100,))
+data = Data(edge_index=edge_index, x=x, y=y)
 
 model = GraphSAGE(4, 8, num_layers=2)
 
