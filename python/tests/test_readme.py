@@ -1,4 +1,4 @@
-"""The README's Python runs as printed. Supplied are the graph, in a file and in memory, `model`, `MyGNN` and imports."""
+"""The README's Python runs as printed. Supplied: the graph (file and tensors), `model`, `MyGNN` and the imports."""
 
 import os
 import re
