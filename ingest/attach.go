@@ -18,8 +18,11 @@ import (
 // attachment is a .npy that goes beside the graph.
 type attachment struct {
 	layout.Attachment
-	file *os.File
-	h    npy.Header
+	file        *os.File
+	h           npy.Header
+	head        []byte // what the copy begins with
+	off, length int64  // what of the file follows
+	carried     bool   // from beside another graph: the copy must be what Attachment says
 }
 
 func attrNames(c Config) []string {
@@ -91,6 +94,7 @@ func (a *attachment) readHeader() error {
 	for _, d := range a.h.Shape {
 		a.Shape = append(a.Shape, uint64(d))
 	}
+	a.head, a.off, a.length = npy.AppendHeader(nil, a.h.DType, a.h.Shape), a.h.DataOff, a.h.Bytes()
 	return a.checkOrder()
 }
 
@@ -144,8 +148,12 @@ func (a *attachment) fault(format string, args ...any) error {
 
 // checkRows compares the array with the number of nodes.
 func (a *attachment) checkRows(nodes uint64) error {
-	if a.Shape[0] == nodes {
+	switch {
+	case a.Shape[0] == nodes:
 		return nil
+	case a.carried:
+		return a.fault("%d rows for the %d nodes of the merged graph; give it anew with a row for each (%s), or leave out what lies beside the graph (--drop-attachments)",
+			a.Shape[0], nodes, a.flag())
 	}
 	return a.fault("%d rows for %d nodes; there must be one row per node, in the order of node ids (if the last nodes have no edge give --num-nodes %d)",
 		a.Shape[0], nodes, a.Shape[0])
@@ -166,17 +174,21 @@ func (a *attachment) place(s *stage, fp base.Fingerprint, copied func(int) error
 	if err := a.copyTo(io.MultiWriter(out, sums), copied); err != nil {
 		return err
 	}
-	a.Bytes, a.Hash, err = sums.Finish()
+	bytes, hash, err := sums.Finish()
+	if err == nil && a.carried && hash != a.Hash {
+		err = a.damage("not what its graph says it is", a.Hash, hash)
+	}
+	a.Bytes, a.Hash = bytes, hash
 	return err
 }
 
 func (a *attachment) copyTo(w io.Writer, copied func(int) error) error {
-	if _, err := w.Write(npy.AppendHeader(nil, a.h.DType, a.h.Shape)); err != nil {
+	if _, err := w.Write(a.head); err != nil {
 		return err
 	}
-	r := io.NewSectionReader(a.file, a.h.DataOff, a.h.Bytes())
+	r := io.NewSectionReader(a.file, a.off, a.length)
 	buf := make([]byte, 1<<20)
-	for left := a.h.Bytes(); left > 0; {
+	for left := a.length; left > 0; {
 		n, err := r.Read(buf)
 		if errors.Is(err, io.EOF) {
 			err = a.fault("the file became shorter while it was read; leave it alone during the build")

@@ -17,7 +17,7 @@ const (
 	itemBytes  = 1 << 20
 )
 
-func overhead(c Config) int64 { return fixedBytes + itemBytes*int64(2*c.Workers+1) }
+func overhead(c Config) int64 { return fixedBytes + itemBytes*int64(2*c.Workers+1) + c.below }
 
 // room is the memory for edges.
 func (c Config) room() int64 { return max(0, c.Memory-overhead(c)) }
@@ -93,12 +93,15 @@ func (c Config) sorting(edges int64, nodes uint64) sizes {
 // unitsOf is how many units go round between so many sorters: see inorder.Items.
 func unitsOf[N int | int64](sorters N) N { return 2*sorters + 1 }
 
-// beside is what the second half holds besides edges: the Writer's index (14
-// bytes a block, in slices that grow) and bitmap, the marks of the nodes, and
+// indexRow is what the Writer holds of a block.
+const indexRow = 14
+
+// beside is what the second half holds besides edges: the Writer's index (in
+// slices that grow) and bitmap, the marks of the nodes, and
 // the buffers of the graph and the edge ids.
 func (c Config) beside(edges int64, nodes uint64) int64 {
 	width := int64(bits.Len64(nodes)+7)/8 + 1
-	index := edges * width / base.BlockSize * 14 * 5 / 2
+	index := edges * width / base.BlockSize * indexRow * 5 / 2
 	presence := min(int64(nodes/8), edges*32/200)
 	return index + presence + c.marks(nodes) + 8<<20
 }

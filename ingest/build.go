@@ -26,12 +26,16 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &build{c: c, start: time.Now()}
+	return (&build{c: c}).run(ctx)
+}
+
+func (b *build) run(ctx context.Context) (*Result, error) {
+	b.start = time.Now()
 	defer b.close()
 	if err := b.open(); err != nil {
 		return nil, err
 	}
-	err = b.work(ctx)
+	err := b.work(ctx)
 	if errors.Is(err, syscall.ENOSPC) {
 		err = fmt.Errorf("%w; make room there, or name another folder (--tmp for the temporary file, --out for the rest)", err)
 	}
@@ -55,9 +59,10 @@ func (b *build) work(ctx context.Context) error {
 	return finish(ctx, b, b.g.narrow)
 }
 
-// build is one Run.
+// build is one Run, or one Merge.
 type build struct {
 	c     Config
+	under *under // what the edges are merged with; nil: nothing
 	start time.Time
 	in    *source.Source
 	att   []*attachment
@@ -95,10 +100,13 @@ func (b *build) open() (err error) {
 	if b.in, err = source.Open(b.c.source()); err != nil {
 		return err
 	}
-	if err := host.CheckTarget(b.c.Out, append(b.in.Files(), b.c.others()...)...); err != nil {
+	if err := host.CheckTarget(b.c.Out, slices.Concat(b.in.Files(), b.c.others(), b.under.files())...); err != nil {
 		return option("%v", err)
 	}
-	if b.att, err = openAttachments(b.c); err != nil {
+	if b.att, err = openAttachments(b.c); err == nil {
+		b.att, err = b.under.addAttachments(b.att, b.c.drop)
+	}
+	if err != nil {
 		return err
 	}
 	if b.c.NumNodes > 0 {
@@ -151,7 +159,7 @@ func (b *build) gatherAsTheyAre(ctx context.Context) error {
 	if err := b.openGatherer(b.in.Most()); err != nil {
 		return err
 	}
-	b.g.declared = uint64(b.in.Nodes())
+	b.g.first, b.g.declared = b.under.rows(), max(uint64(b.in.Nodes()), b.under.nodes())
 	t := b.ticker(ctx, "read", b.in.Bytes())
 	return b.in.Each(ctx, func(batch *source.Batch) error {
 		if err := t.step(b.in.Position()); err != nil {
@@ -175,6 +183,11 @@ func finish[T word](ctx context.Context, b *build, p *pile[T]) error {
 		return err
 	}
 	p.edges, b.res.Duplicates = dropTwins(p.edges, b.c.Dedup)
+	if b.under != nil {
+		scratch.free()
+		b.res.SortNs, b.res.IsolatedNodes = time.Since(started), uncounted
+		return merge(ctx, b, p.edges)
+	}
 	touched, err := countTouched(ctx, p.edges, scratch, nodes, b.c.Workers)
 	if err != nil {
 		return err
@@ -238,6 +251,7 @@ func (b *build) result() (*Result, error) {
 	r.Lines, r.SkippedLines, r.InputRows, r.SelfLoops = g.lines, g.skipped, g.rows, g.loops
 	r.Direction = b.c.Direction.String()
 	r.Undirected, r.Dedup, r.NoLoops = b.c.Undirected, b.c.Dedup, b.c.DropSelfLoops
+	r.Base, r.BaseRows, r.BaseEdges = b.under.path(), b.under.rows(), b.under.edges()
 	r.TotalNs = time.Since(b.start)
 	r.Way = InMemory
 	if x := g.ext; x != nil {

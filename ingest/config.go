@@ -43,6 +43,8 @@ type Config struct {
 	Progress Progress
 	Log      *slog.Logger // hears how much temporary space is needed; nil: nobody
 
+	drop      bool   // leave out what lies beside the graph that is merged with
+	below     int64  // memory that a merge takes for that graph
 	tune      *sizes // in place of those that follow from Memory, for tests
 	temporary func(dir string) (spill.Disk, error)
 }

@@ -95,10 +95,10 @@ func (x *external) close() error {
 // order follows edges in the order of the input, for as long as that is
 // canonical order.
 type order struct {
-	last   edge[uint64]
-	begun  bool
-	broken bool
-	twins  int64 // edges with the ends of the one before
+	first, last edge[uint64]
+	begun       bool
+	broken      bool
+	twins       int64 // edges with the ends of the one before
 }
 
 func follow[T word](o *order, edges []edge[T]) {
@@ -109,6 +109,8 @@ func follow[T word](o *order, edges []edge[T]) {
 			if sameEnds(e, o.last) {
 				o.twins++
 			}
+		} else {
+			o.first = e
 		}
 		o.last, o.begun = e, true
 	}
@@ -187,31 +189,41 @@ func (b *build) checkSpace(dir string, edges, size int64) error {
 
 // finishExternal sorts the edges on disk and writes the graph.
 func (b *build) finishExternal(ctx context.Context) error {
-	started := time.Now()
 	x := b.g.ext
 	if err := x.settle(); err != nil {
 		return err
 	}
 	b.g.forget()
-	w, err := b.begin(x.isCanonical(b.g.rows, b.c.Dedup))
+	canonical, err := b.follows(x.order.first, x.edges, x.isCanonical(b.g.rows, b.c.Dedup))
 	if err != nil {
 		return err
 	}
-	l := &lister{w: w.Writer, t: b.ticker(ctx, "write lists", x.edges), dedup: b.c.Dedup}
+	return b.writeRuns(ctx, x.file, x.edges, canonical, func(l *lister) error { return b.sortExternal(ctx, x, l) })
+}
+
+// writeRuns writes the graph of so many sorted edges, which hand gives to a
+// lister. Their ids are kept in file until the lists are written.
+func (b *build) writeRuns(ctx context.Context, file *spill.File, edges int64, canonical bool, hand func(*lister) error) error {
+	started := time.Now()
+	w, err := b.begin(canonical)
+	if err != nil {
+		return err
+	}
+	l := &lister{w: w.Writer, t: b.ticker(ctx, "write lists", edges+b.under.edges()), dedup: b.c.Dedup, under: b.under}
 	if b.idsStored() {
-		if l.ids, err = newIDSpool(x.file, b.g.rows); err != nil {
+		if l.ids, err = newIDSpool(file, max(b.g.end(), b.under.edges())); err != nil {
 			return err
 		}
 		defer l.ids.free()
 	}
-	if err := b.sortExternal(ctx, x, l); err != nil {
+	if err := hand(l); err != nil {
+		return err
+	}
+	if err := l.end(); err != nil {
 		return err
 	}
 	if b.res.Duplicates = l.twins; l.ids != nil {
-		if err := l.ids.end(); err != nil {
-			return err
-		}
-		if err := writeSpooled(ctx, l.ids, w.Writer, b.ticker(ctx, "write edge ids", l.done)); err != nil {
+		if err := b.writeKept(ctx, l.ids, &idWriter{w: w.Writer, t: b.ticker(ctx, "write edge ids", l.done)}); err != nil {
 			return err
 		}
 	}
@@ -220,12 +232,27 @@ func (b *build) finishExternal(ctx context.Context) error {
 	return err
 }
 
+// writeKept writes the edge ids that were kept on disk.
+func (b *build) writeKept(ctx context.Context, s *idSpool, w *idWriter) error {
+	if err := s.end(); err != nil {
+		return err
+	}
+	if b.under == nil {
+		return eachSpooled(ctx, s, w.write)
+	}
+	m := newIDMerge(b.under, w)
+	if err := eachSpooled(ctx, s, m.pairs); err != nil {
+		return err
+	}
+	return m.end()
+}
+
 // sortExternal loads, sorts and writes one partition after the other: all three
 // at the same time, for different ones.
 func (b *build) sortExternal(ctx context.Context, x *external, l *lister) error {
 	nodes := b.g.nodes()
 	sz := b.c.sorting(x.edges, nodes)
-	marks, err := newRegion(b.c.marks(nodes))
+	marks, err := b.marks(nodes)
 	if err != nil {
 		return err
 	}
@@ -245,10 +272,18 @@ func (b *build) sortExternal(ctx context.Context, x *external, l *lister) error 
 			return hand(l, view[uint32](u.mem)[:u.n], u.twins)
 		},
 	})
-	b.res.IsolatedNodes = -1
+	b.res.IsolatedNodes = uncounted
 	if len(s.touched) > 0 {
 		b.res.IsolatedNodes = int64(nodes - s.touched.count())
 	}
 	b.res.Partitions, b.res.Recuts = s.sorted, x.recuts
 	return err
+}
+
+// marks is memory for a bit per node; none where they cannot all be counted.
+func (b *build) marks(nodes uint64) (region, error) {
+	if b.under != nil {
+		return nil, nil
+	}
+	return newRegion(b.c.marks(nodes))
 }

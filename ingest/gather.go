@@ -23,6 +23,7 @@ type gatherer struct {
 	ext    *external     // nil while all edges are in the pile
 	begin  func(sample []uint64, edges, size int64) (*external, error)
 
+	first          int64 // the row of the first edge
 	rows, loops    int64
 	lines, skipped int64
 	max            base.NodeID
@@ -53,12 +54,12 @@ func (g *gatherer) close() {
 
 // add takes a batch: it counts, and piles up what is to be stored.
 func (g *gatherer) add(ctx context.Context, b *source.Batch) error {
-	first := g.rows
+	first := g.end()
 	g.rows += int64(len(b.Src))
 	g.lines += b.Lines
 	g.skipped += b.Skipped
 	g.max = max(g.max, b.Max)
-	if g.wide == nil && (!fitsNarrow(b.Max) || g.rows > math.MaxUint32) {
+	if g.wide == nil && (!fitsNarrow(b.Max) || g.end() > math.MaxUint32) {
 		if err := g.widen(ctx); err != nil {
 			return err
 		}
@@ -68,6 +69,9 @@ func (g *gatherer) add(ctx context.Context, b *source.Batch) error {
 	}
 	return gather(ctx, g, g.narrow, b, first)
 }
+
+// end is the row behind the last edge.
+func (g *gatherer) end() int64 { return g.first + g.rows }
 
 // widen makes the pile one of wide edges. Half as many of them fit.
 func (g *gatherer) widen(ctx context.Context) (err error) {

@@ -13,6 +13,7 @@ type lister struct {
 	t     *ticker
 	dedup bool
 	ids   *idSpool // nil: nobody asks for the ids later
+	under *under   // what the edges are merged with; nil: nothing
 
 	last  edge[uint64]
 	begun bool
@@ -39,6 +40,9 @@ func hand[T word](l *lister, edges []edge[T], twins int64) error {
 		l.last = widened(edges[len(edges)-1])
 	}
 	l.begun = true
+	if l.under != nil {
+		return weave(l, edges)
+	}
 	if err := writeLists(l, edges); err != nil || l.ids == nil {
 		return err
 	}

@@ -21,11 +21,18 @@ const (
 	External Way = "external" // through a temporary file
 )
 
-// Result is what a build did. It marshals to JSON; Text is for people.
+// uncounted stands for a number that nobody knows.
+const uncounted = -1
+
+// Result is what a build or a merge did. It marshals to JSON; Text is for people.
 type Result struct {
 	Input  string `json:"input"`
 	Format Format `json:"format"`
 	Graph  string `json:"graph"`
+
+	Base      string `json:"base,omitempty"` // the graph that the input was merged with; what is said of the input does not include it
+	BaseRows  int64  `json:"base_rows,omitempty"`
+	BaseEdges int64  `json:"base_edges,omitempty"`
 
 	InputBytes   int64 `json:"input_bytes"`
 	Lines        int64 `json:"lines"`         // of a text
@@ -36,7 +43,7 @@ type Result struct {
 	Edges         int64 `json:"edges"`          // entries of all lists, reverses included
 	SelfLoops     int64 `json:"self_loops"`     // in the input, dropped or not
 	Duplicates    int64 `json:"duplicates"`     // entries with the list and neighbour of an earlier one, dropped or not
-	IsolatedNodes int64 `json:"isolated_nodes"` // no edge of the graph touches them; -1: not counted, for want of memory
+	IsolatedNodes int64 `json:"isolated_nodes"` // no edge of the graph touches them; -1: not counted, for want of memory or in a merge
 
 	Direction  string `json:"direction"`
 	Undirected bool   `json:"undirected"`
@@ -74,6 +81,9 @@ type Result struct {
 func (r *Result) Text() string {
 	var p report.Page
 	p.Line("graph", "%s (%s)", r.Graph, report.Bytes(r.GraphBytes))
+	if r.Base != "" {
+		p.Line("merged with", "%s (%s edges of %s rows)", r.Base, report.Count(r.BaseEdges), report.Count(r.BaseRows))
+	}
 	p.Line("input", "%s (%s, %s)", r.Input, cmp.Or(r.Format, "several formats"), report.Bytes(r.InputBytes))
 	if r.Lines > 0 {
 		p.Line("lines", "%s, %s skipped (comments, blank)", report.Count(r.Lines), report.Count(r.SkippedLines))

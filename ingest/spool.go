@@ -12,7 +12,6 @@ import (
 	"github.com/aether-ooc/aether-ooc/internal/base"
 	"github.com/aether-ooc/aether-ooc/internal/inorder"
 	"github.com/aether-ooc/aether-ooc/internal/spill"
-	"github.com/aether-ooc/aether-ooc/layout"
 )
 
 const (
@@ -96,8 +95,10 @@ func (s *idSpool) send() error {
 
 // end brings all to disk.
 func (s *idSpool) end() error {
-	if err := s.send(); err != nil {
-		return err
+	if len(s.open) > 0 {
+		if err := s.send(); err != nil {
+			return err
+		}
 	}
 	return s.file.Flush()
 }
@@ -109,15 +110,16 @@ type idItem struct {
 	ids []base.EdgeID
 }
 
-// writeSpooled hands the ids to w, and frees their places.
-func writeSpooled(ctx context.Context, s *idSpool, w *layout.Writer, t *ticker) error {
+// eachSpooled hands the ids to fn, and frees their places. A piece holds an even
+// number of them, but for the last.
+func eachSpooled(ctx context.Context, s *idSpool, fn func([]base.EdgeID) error) error {
 	const workers = 1
 	mem, err := newRegion(unitsOf[int64](workers) * spoolPiece)
 	if err != nil {
 		return err
 	}
 	defer mem.free()
-	bufs, left, done := newBuffers(mem, spoolPiece), s.extents, int64(0)
+	bufs, left := newBuffers(mem, spoolPiece), s.extents
 	return inorder.Run(ctx, workers, inorder.Stages[idItem]{
 		Fill: func(i *idItem) error {
 			if len(left) == 0 {
@@ -134,14 +136,8 @@ func writeSpooled(ctx context.Context, s *idSpool, w *layout.Writer, t *ticker) 
 			}
 			return s.file.Free(e.off, bytes)
 		},
-		Work: func(i *idItem) error { i.decode(s.width); return nil },
-		Drain: func(i *idItem) error {
-			if err := t.step(done); err != nil {
-				return err
-			}
-			done += int64(i.n)
-			return w.EdgeIDs(i.ids)
-		},
+		Work:  func(i *idItem) error { i.decode(s.width); return nil },
+		Drain: func(i *idItem) error { return fn(i.ids) },
 	})
 }
 

@@ -43,7 +43,7 @@ func (b *build) begin(canonical bool) (*target, error) {
 // write writes the graph of the sorted edges and its attachments, and puts
 // them in place.
 func write[T word](ctx context.Context, b *build, edges []edge[T]) error {
-	w, err := b.begin(isCanonical(edges, b.g.rows))
+	w, err := b.begin(isCanonical(edges, b.g))
 	if err != nil {
 		return err
 	}
@@ -59,14 +59,14 @@ func write[T word](ctx context.Context, b *build, edges []edge[T]) error {
 	return b.seal(ctx, w)
 }
 
-// isCanonical tells whether the k-th edge is row k, so that ids go without
+// isCanonical tells whether the k-th edge is the k-th row, so that ids go without
 // saying.
-func isCanonical[T word](edges []edge[T], rows int64) bool {
-	if int64(len(edges)) != rows {
+func isCanonical[T word](edges []edge[T], g *gatherer) bool {
+	if int64(len(edges)) != g.rows {
 		return false
 	}
 	for k, e := range edges {
-		if e.row != T(k) {
+		if e.row != T(g.first+int64(k)) {
 			return false
 		}
 	}
@@ -80,7 +80,7 @@ func (b *build) writerConfig(canonical bool) layout.WriterConfig {
 	}
 	b.ids, b.res.EdgeIDs = ids, ids.String()
 	return layout.WriterConfig{
-		Nodes: b.g.nodes(), InputEdges: uint64(b.g.rows), Direction: b.c.Direction, EdgeIDs: ids,
+		Nodes: b.g.nodes(), InputEdges: uint64(b.g.end()), Direction: b.c.Direction, EdgeIDs: ids,
 		Undirected: b.c.Undirected, Dedup: b.c.Dedup, NoLoops: b.c.DropSelfLoops, Encoding: b.c.Encoding,
 		Original: b.c.Relabel, NameSeed: b.c.RelabelSeed,
 	}
@@ -95,21 +95,33 @@ func (b *build) ticker(ctx context.Context, phase string, total int64) *ticker {
 
 func writeIDs[T word](ctx context.Context, b *build, w *layout.Writer, edges []edge[T]) error {
 	var buf [piece]base.EdgeID
-	t := b.ticker(ctx, "write edge ids", int64(len(edges)))
+	out := &idWriter{w: w, t: b.ticker(ctx, "write edge ids", int64(len(edges)))}
 	for i := 0; i < len(edges); {
-		if err := t.step(int64(i)); err != nil {
-			return err
-		}
 		n := min(piece, len(edges)-i)
 		for k := range n {
 			buf[k] = base.EdgeID(edges[i+k].row)
 		}
-		if err := w.EdgeIDs(buf[:n]); err != nil {
+		if err := out.write(buf[:n]); err != nil {
 			return err
 		}
 		i += n
 	}
 	return nil
+}
+
+// idWriter hands edge ids to the Writer.
+type idWriter struct {
+	w    *layout.Writer
+	t    *ticker
+	done int64
+}
+
+func (w *idWriter) write(ids []base.EdgeID) error {
+	if err := w.t.step(w.done); err != nil {
+		return err
+	}
+	w.done += int64(len(ids))
+	return w.w.EdgeIDs(ids)
 }
 
 // seal adds the attachments, ends the graph and renames all into place.
@@ -144,7 +156,7 @@ func (b *build) seal(ctx context.Context, w *target) error {
 func (b *build) attach(ctx context.Context, fp base.Fingerprint) ([]layout.Attachment, error) {
 	total, done := int64(0), int64(0)
 	for _, a := range b.att {
-		total += a.h.Bytes()
+		total += a.length
 	}
 	t := b.ticker(ctx, "copy", total)
 	var list []layout.Attachment
