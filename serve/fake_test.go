@@ -88,6 +88,17 @@ func (f *fake) NumBatches(r engine.Request) (int64, error) {
 	return (n + int64(r.BatchSize) - 1) / int64(r.BatchSize), nil
 }
 
+// Lookup knows original ids that are ten times the node's.
+func (f *fake) Lookup(_ context.Context, originals []int64) (nodes []engine.NodeID, err error) {
+	for i, id := range originals {
+		if id%10 != 0 || id >= 10*fakeNodes {
+			return nil, &engine.RequestError{Field: fmt.Sprintf("Nodes[%d]", i), Value: id, Why: "unknown", Err: sampler.ErrUnknownNode}
+		}
+		nodes = append(nodes, engine.NodeID(id/10))
+	}
+	return nodes, nil
+}
+
 func (f *fake) Batches(ctx context.Context, r engine.Request) iter.Seq2[*engine.Batch, error] {
 	return func(yield func(*engine.Batch, error) bool) {
 		f.open.Add(1)

@@ -213,19 +213,20 @@ func (o *sender) send() (err error) {
 // actions are DoAction's answers, by type.
 var actions = []struct {
 	name, about string
-	answer      func(s *server, body []byte) ([]byte, error)
+	answer      func(s *server, ctx context.Context, body []byte) ([]byte, error)
 }{
-	{"info", "the open graph, as JSON", func(s *server, _ []byte) ([]byte, error) { return json.Marshal(s.about) }},
-	{"stats", "counters, as JSON", func(s *server, _ []byte) ([]byte, error) { return json.Marshal(s.stats()) }},
+	{"info", "the open graph, as JSON", func(s *server, _ context.Context, _ []byte) ([]byte, error) { return json.Marshal(s.about) }},
+	{"stats", "counters, as JSON", func(s *server, _ context.Context, _ []byte) ([]byte, error) { return json.Marshal(s.stats()) }},
 	{"num_batches", "how many batches the ticket in the body gives, as JSON", (*server).numBatches},
 	{"schema", "the Arrow schema of the ticket in the body, as an IPC message", (*server).schema},
+	{"lookup", "the nodes whose original ids the body lists, as JSON", (*server).lookup},
 }
 
 // DoAction answers one of the actions.
 func (s *server) DoAction(a *flight.Action, stream flight.FlightService_DoActionServer) error {
 	for _, known := range actions {
 		if known.name == a.GetType() {
-			body, err := known.answer(s, a.GetBody())
+			body, err := known.answer(s, stream.Context(), a.GetBody())
 			if err != nil {
 				return s.answer(err)
 			}
@@ -245,7 +246,7 @@ func (s *server) ListActions(_ *flight.Empty, stream flight.FlightService_ListAc
 	return nil
 }
 
-func (s *server) numBatches(ticket []byte) ([]byte, error) {
+func (s *server) numBatches(_ context.Context, ticket []byte) ([]byte, error) {
 	q, err := s.query(ticket)
 	if err != nil {
 		return nil, err
@@ -254,13 +255,31 @@ func (s *server) numBatches(ticket []byte) ([]byte, error) {
 	return json.Marshal(NumBatches{Batches: q.batches, Seeds: q.seeds})
 }
 
-func (s *server) schema(ticket []byte) ([]byte, error) {
+func (s *server) schema(_ context.Context, ticket []byte) ([]byte, error) {
 	q, err := s.query(ticket)
 	if err != nil {
 		return nil, err
 	}
 	defer q.done()
 	return s.schemaOf(q)
+}
+
+// lookup finds nodes by their ids before build --relabel.
+func (s *server) lookup(ctx context.Context, body []byte) ([]byte, error) {
+	var q Lookup
+	if err := strict(body, &q); err != nil {
+		return nil, fmt.Errorf("serve: %w: %w", errTicket, err)
+	}
+	if err := checkVersion(q.Version); err != nil {
+		return nil, fmt.Errorf("serve: %w: %w", errTicket, err)
+	}
+	ctx, cancel := s.within(ctx)
+	defer cancel()
+	nodes, err := s.Engine.Lookup(ctx, q.Originals)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(Found{Nodes: nodes})
 }
 
 func (s *server) schemaOf(q query) ([]byte, error) {
@@ -273,8 +292,8 @@ func (s *server) schemaOf(q query) ([]byte, error) {
 
 // GetSchema is the action schema in Flight's words: the descriptor's command is
 // a ticket.
-func (s *server) GetSchema(_ context.Context, d *flight.FlightDescriptor) (*flight.SchemaResult, error) {
-	schema, err := s.schema(d.GetCmd())
+func (s *server) GetSchema(ctx context.Context, d *flight.FlightDescriptor) (*flight.SchemaResult, error) {
+	schema, err := s.schema(ctx, d.GetCmd())
 	return &flight.SchemaResult{Schema: schema}, s.answer(err)
 }
 

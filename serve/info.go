@@ -24,6 +24,28 @@ type Info struct {
 	engine.Info         // Path is absolute
 }
 
+// Lookup asks for nodes by their ids before build --relabel.
+type Lookup struct {
+	Version   int       `json:"version"`
+	Originals Originals `json:"originals"`
+}
+
+// Originals are ids of nodes before build --relabel.
+type Originals []int64
+
+// UnmarshalJSON reads a list of integers.
+func (o *Originals) UnmarshalJSON(b []byte) error {
+	if err := integers(b, (*[]int64)(o)); err != nil {
+		return fmt.Errorf("originals: %w", err)
+	}
+	return nil
+}
+
+// Found is the answer to the action lookup: nodes in the order of the question.
+type Found struct {
+	Nodes []engine.NodeID `json:"nodes"`
+}
+
 // NumBatches is the answer to the action num_batches.
 type NumBatches struct {
 	Batches int64 `json:"batches"` // of the ticket's rank, within its range

@@ -23,6 +23,7 @@ import (
 type Engine interface {
 	Batches(ctx context.Context, r engine.Request) iter.Seq2[*engine.Batch, error]
 	NumBatches(r engine.Request) (int64, error)
+	Lookup(ctx context.Context, originals []int64) ([]engine.NodeID, error)
 	Info() engine.Info
 	Stats() engine.Stats
 }

@@ -212,6 +212,12 @@ func TestActions(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, serve.NumBatches{Batches: 4, Seeds: fakeNodes}, n)
 
+	nodes, err := c.Lookup(ctx, []int64{70, 0, 70})
+	require.NoError(t, err)
+	require.Equal(t, []engine.NodeID{7, 0, 7}, nodes)
+	_, err = c.Lookup(ctx, []int64{70, 71})
+	require.Equal(t, codes.OutOfRange.String(), code(err))
+
 	_, err = collect(ctx, c, ticket)
 	require.NoError(t, err)
 	eventually(t, "the stream is counted", func() bool {

@@ -31,6 +31,7 @@ type Ticket struct {
 	EdgeIDs     bool     `json:"edge_ids"`
 	Features    bool     `json:"features"`
 	NodeAttrs   []string `json:"node_attrs"`
+	OriginalIDs bool     `json:"original_ids"`
 	Seed        uint64   `json:"seed"`
 	Epoch       uint64   `json:"epoch"`
 	Shuffle     bool     `json:"shuffle"`
@@ -223,7 +224,7 @@ func (t Ticket) request(info engine.Info, nodes []base.NodeID) engine.Request {
 	uneven, _ := parseUneven(t.Uneven) // check has seen it
 	r := engine.Request{
 		Nodes: nodes, Fanouts: t.Fanouts, BatchSize: t.BatchSize,
-		Replace: t.Replace, EdgeIDs: t.EdgeIDs, Features: t.Features, Attrs: t.NodeAttrs,
+		Replace: t.Replace, EdgeIDs: t.EdgeIDs, Features: t.Features, Attrs: t.NodeAttrs, OriginalIDs: t.OriginalIDs,
 		Generator: t.Generator, Seed: t.Seed, Epoch: t.Epoch, Shuffle: t.Shuffle, DropLast: t.DropLast,
 		Rank: t.Rank, WorldSize: t.WorldSize, Uneven: uneven,
 		First: t.First, Count: t.Count,

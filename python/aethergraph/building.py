@@ -62,6 +62,7 @@ def build(
     num_nodes: int | None = None,
     direction: str = "in",
     edge_ids: str = "input",
+    relabel: str | None = None,
     undirected: bool = False,
     dedup: bool = False,
     drop_self_loops: bool = False,
@@ -83,6 +84,8 @@ def build(
         num_nodes: number of nodes; None: the largest id + 1.
         direction: "in": a node's list holds the sources of its incoming edges, as PyTorch Geometric samples; "out".
         edge_ids: "input": `e_id` is the edge's row in the source; "stored": its place in the file, which saves space.
+        relabel: "ids": number the nodes anew, by the rank of their ids, which may be any 64-bit ones; what they were is
+            kept in the graph, and given back where a dataset is made with `original_ids=True`.
         undirected: add the reverse of every edge, with the same edge id; loops are not doubled.
         dedup: of parallel edges keep the one of the lowest row.
         drop_self_loops: leave self loops out.
@@ -105,7 +108,7 @@ def build(
     """
     with ExitStack() as stack:
         edges = _Edges.of(source)
-        flags = _flags(num_nodes, direction, edge_ids, undirected, dedup, drop_self_loops, memory)
+        flags = _flags(num_nodes, direction, edge_ids, relabel, undirected, dedup, drop_self_loops, memory)
         flags += _attachments(stack, features, node_attrs or {})
         arguments = ["build", *edges.arguments, "--out", os.fspath(out), *flags, *options]
         report = _run(arguments, edges.batches, progress)
@@ -212,12 +215,15 @@ def _flags(
     num_nodes: int | None,
     direction: str,
     edge_ids: str,
+    relabel: str | None,
     undirected: bool,
     dedup: bool,
     drop_self_loops: bool,
     memory: int | str | None,
 ) -> list[str]:
     flags = ["--direction", direction, "--edge-ids", edge_ids]
+    if relabel is not None:
+        flags += ["--relabel", relabel]
     if num_nodes is not None:
         flags += ["--num-nodes", str(num_nodes)]
     for name, wanted in (("undirected", undirected), ("dedup", dedup), ("drop-self-loops", drop_self_loops)):

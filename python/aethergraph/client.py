@@ -12,7 +12,9 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, Self, TypeVar
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from aethergraph import engine
 from aethergraph.engine import EngineSpec
@@ -20,6 +22,7 @@ from aethergraph.errors import EngineError, EngineGoneError, UnknownUploadError
 from aethergraph.request import Request
 from aethergraph.transport import BatchStream, FlightTransport, Transport
 
+LOOKUP_IDS = 1 << 17  # of one question
 MAX_RESTARTS = 3  # in a row, without a batch between
 
 logger = logging.getLogger(__name__)
@@ -50,6 +53,14 @@ class Client:
     def num_batches(self, request: Request) -> int:
         """How many batches a stream of the request gives."""
         return self._call(lambda t: t.num_batches(request.ticket()), request)
+
+    def lookup(self, originals: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The nodes that had these ids before `build(relabel=…)`; IndexError for one that no node had."""
+        parts = np.array_split(originals, max(1, -(-len(originals) // LOOKUP_IDS)))
+        return np.concatenate([self._lookup(part) for part in parts])
+
+    def _lookup(self, originals: NDArray[np.int64]) -> NDArray[np.int64]:
+        return self._call(lambda t: t.lookup(originals))
 
     def schema(self, request: Request) -> pa.Schema:
         """The schema of those batches."""

@@ -43,6 +43,7 @@ def collate_to_pyg(batch: Any, *, copy: bool = False) -> Data:
             x: (n, d) features, in the dtype of the file; None when the graph has none.
             edge_index: (2, E) int64, rows (neighbour, target), places in n_id.
             n_id: (n,) int64 node ids, the seeds first.
+            n_id_original: (n,) int64 ids that the nodes had before `build(relabel="ids")`; absent when not asked for.
             e_id: (E,) int64 rows of the edges in the input; absent when they were not asked for.
             input_id: (batch_size,) int64 places of the seeds in input_nodes; node ids for a mask or None.
             batch_size: int, number of seeds.
@@ -202,7 +203,8 @@ def _check_same_graph(rows: list[Row]) -> None:
 
 
 def _per_node(row: Row) -> list[str]:
-    return ["n_id", *(["x"] if row.get("x") is not None else []), *_attributes(row)]
+    optional = [name for name in ("n_id_original", "x") if row.get(name) is not None]
+    return ["n_id", *optional, *_attributes(row)]
 
 
 def _by_node(row: Row, name: str) -> Tensor:

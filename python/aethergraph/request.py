@@ -41,6 +41,7 @@ class Request:
     edge_ids: bool = True
     features: bool = True
     node_attrs: tuple[str, ...] | None = None
+    original_ids: bool = False
     seed: int = 0
     epoch: int = 0
     shuffle: bool = False

@@ -69,6 +69,23 @@ def from_user(nodes: Any, num_nodes: int) -> Seeds | None:
     return from_ids(ids)
 
 
+def from_originals(nodes: Any, lookup: Callable[[Ids], Ids]) -> Seeds | None:
+    """Reads `input_nodes` that hold the ids of nodes before `build(relabel=…)`; `lookup` knows the nodes.
+
+    Raises:
+        ValueError: not a one-dimensional list of integers, or a mask, which speaks of the graph's own ids.
+        IndexError: an id that no node had.
+    """
+    if nodes is None:
+        return None
+    array = _array(nodes)
+    if array.ndim != 1 or array.dtype == bool:
+        raise ValueError("input_nodes: with input_original=True a one-dimensional list of original ids is wanted")
+    if array.size == 0:
+        array = array.astype(np.int64)
+    return from_ids(lookup(_int64(array)))
+
+
 def _array(nodes: Any) -> NDArray[Any]:
     if hasattr(nodes, "detach"):  # a torch tensor, on whatever device
         nodes = nodes.detach().cpu().numpy()

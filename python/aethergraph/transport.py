@@ -63,6 +63,10 @@ class Transport(Protocol):
         """How many batches a stream of the ticket gives."""
         ...
 
+    def lookup(self, originals: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The nodes that had these ids before `build --relabel`."""
+        ...
+
     def schema(self, ticket: bytes) -> pa.Schema:
         """The schema of those batches."""
         ...
@@ -194,6 +198,11 @@ class FlightTransport:
     def num_batches(self, ticket: bytes) -> int:
         """Transport.num_batches."""
         return int(self._json_action("num_batches", ticket)["batches"])
+
+    def lookup(self, originals: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Transport.lookup."""
+        body = json.dumps({"version": PROTOCOL_VERSION, "originals": originals.tolist()}).encode()
+        return np.array(self._json_action("lookup", body)["nodes"], np.int64)
 
     def schema(self, ticket: bytes) -> pa.Schema:
         """Transport.schema."""

@@ -25,6 +25,7 @@ import (
 	"io"
 	"iter"
 	"math"
+	"slices"
 
 	"github.com/apache/arrow/go/v17/arrow"
 	"github.com/apache/arrow/go/v17/arrow/array"
@@ -122,6 +123,18 @@ func (c *Client) Schema(ctx context.Context, t serve.Ticket) (*arrow.Schema, err
 		return nil, err
 	}
 	return flight.DeserializeSchema(body, memory.DefaultAllocator)
+}
+
+// Lookup gives the nodes whose ids before build --relabel these are.
+func (c *Client) Lookup(ctx context.Context, originals []int64) (nodes []engine.NodeID, err error) {
+	for part := range slices.Chunk(originals, uploadRows) {
+		found, err := ask[serve.Found](ctx, c, "lookup", serve.Lookup{Version: serve.ProtocolVersion, Originals: part})
+		if err != nil {
+			return nil, err
+		}
+		nodes = append(nodes, found.Nodes...)
+	}
+	return nodes, nil
 }
 
 func ask[T any](ctx context.Context, c *Client, action string, body any) (answer T, err error) {

@@ -98,6 +98,8 @@ def create_sampling_dataset(
     drop_last: bool = False,
     edge_ids: bool = True,
     node_attrs: Sequence[str] | None = None,
+    original_ids: bool = False,
+    input_original: bool = False,
     rank: int | None = None,
     world_size: int | None = None,
     uneven: Uneven | None = None,
@@ -124,6 +126,8 @@ def create_sampling_dataset(
         drop_last: leave out a last mini-batch with fewer seeds.
         edge_ids: give `e_id`; without it fewer blocks are read.
         node_attrs: the names of the node attributes to give; None gives all that the graph has.
+        original_ids: give `n_id_original`, the ids that the nodes of n_id had before `build(relabel="ids")`.
+        input_original: input_nodes holds such ids; not for a mask.
         rank: this process's share, together with world_size, where it should not be found out.
         world_size: how many shares there are.
         uneven: where world_size does not divide the mini-batches: "wrap" starts again from the first (default), "drop"
@@ -156,6 +160,8 @@ def create_sampling_dataset(
         drop_last=drop_last,
         edge_ids=edge_ids,
         node_attrs=node_attrs,
+        original_ids=original_ids,
+        input_original=input_original,
         rank=rank,
         world_size=world_size,
         uneven=uneven,

@@ -46,6 +46,8 @@ class AetherGraphDatasource(Datasource):
         drop_last: bool = False,
         edge_ids: bool = True,
         node_attrs: Sequence[str] | None = None,
+        original_ids: bool = False,
+        input_original: bool = False,
         rank: int | None = None,
         world_size: int | None = None,
         uneven: Uneven | None = None,
@@ -61,6 +63,7 @@ class AetherGraphDatasource(Datasource):
             replace=bool(replace),
             edge_ids=bool(edge_ids),
             node_attrs=None if node_attrs is None else tuple(node_attrs),
+            original_ids=bool(original_ids),
             seed=integer_from_user("seed", seed),
             epoch=integer_from_user("epoch", epoch),
             shuffle=bool(shuffle),
@@ -76,7 +79,10 @@ class AetherGraphDatasource(Datasource):
         self._client = Client(engine.spec(graph_path, features_path, memory, features_dtype))
         info = self._client.info()
         self._client.check_memory(info)
-        nodes = seeds.from_user(input_nodes, info["nodes"])
+        if input_original:
+            nodes = seeds.from_originals(input_nodes, self._client.lookup)
+        else:
+            nodes = seeds.from_user(input_nodes, info["nodes"])
         self._request = request.at(seeds=nodes).of(info)
         self._epochs = EpochCounter(request.epoch)
         self._epoch_batches = self._client.num_batches(self._request.at(rank=0, world_size=1))
