@@ -76,7 +76,7 @@ func TestOptionsThatCannotBeMeant(t *testing.T) {
 		"no input given":        func(c *Config) { c.Input = "" },
 		"no output given":       func(c *Config) { c.Out = "" },
 		"format":                func(c *Config) { c.Source.Format = "csv" },
-		"graph holds none":      func(c *Config) { c.Source.Columns = []string{"1", "2", "3"} },
+		"5 columns":             func(c *Config) { c.Source.Columns = []string{"1", "2", "3", "4", "5"} },
 		"number of nodes":       func(c *Config) { c.NumNodes = -1 },
 		"direction":             func(c *Config) { c.Direction = 2 },
 		"edge ids":              func(c *Config) { c.EdgeIDs = layout.EdgeIDsCanonical },

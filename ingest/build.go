@@ -61,21 +61,23 @@ func (b *build) work(ctx context.Context) error {
 
 // build is one Run, or one Merge.
 type build struct {
-	c     Config
-	under *under // what the edges are merged with; nil: nothing
-	start time.Time
-	in    *source.Source
-	att   []*attachment
-	stage *stage
-	g     *gatherer
-	out   *spill.Output
-	rel   *relabel.Relabeler // nil: ids are the input's
-	known int64              // edges to come, -1 where that is not known
-	ids   layout.EdgeIDMode  // of the graph
-	res   Result
+	c       Config
+	under   *under // what the edges are merged with; nil: nothing
+	start   time.Time
+	in      *source.Source
+	att     []*attachment
+	stage   *stage
+	g       *gatherer
+	out     *spill.Output
+	rel     *relabel.Relabeler // nil: ids are the input's
+	known   int64              // edges to come, -1 where that is not known
+	ids     layout.EdgeIDMode  // of the graph
+	res     Result
+	columns []*edgeColumn // by edgeColumns; nil where not asked for
 }
 
 func (b *build) close() {
+	b.closeColumns()
 	if b.in != nil {
 		b.in.Close()
 	}
@@ -133,11 +135,17 @@ func (b *build) gather(ctx context.Context) error {
 	if b.c.Relabel != layout.NoOriginal {
 		gather = b.gatherRelabelled
 	}
+	if err := b.openColumns(); err != nil {
+		return err
+	}
 	if err := gather(ctx); err != nil {
 		return err
 	}
 	b.res.ReadNs = time.Since(b.start)
-	return b.checkRows(b.g.nodes())
+	if err := b.checkRows(b.g.nodes()); err != nil {
+		return err
+	}
+	return b.attachColumns()
 }
 
 // openGatherer makes room for so many rows, at most.
@@ -163,6 +171,9 @@ func (b *build) gatherAsTheyAre(ctx context.Context) error {
 	t := b.ticker(ctx, "read", b.in.Bytes())
 	return b.in.Each(ctx, func(batch *source.Batch) error {
 		if err := t.step(b.in.Position()); err != nil {
+			return err
+		}
+		if err := b.keepColumns(batch); err != nil {
 			return err
 		}
 		return b.g.add(ctx, batch)

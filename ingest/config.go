@@ -69,8 +69,8 @@ func (c Config) withDefaults() (Config, error) {
 	switch {
 	case c.Input != "" && len(c.Source.Inputs) > 0:
 		return c, option("an input is given, and a list of inputs; name them all in the list")
-	case len(c.Source.Columns) > 2:
-		return c, option("columns for weights or times are named, but a graph holds none; name two columns")
+	case len(c.Source.Columns) > 2+len(edgeColumns):
+		return c, option("%d columns are named; name source, target, and at most a weight and a time", len(c.Source.Columns))
 	case c.Out == "":
 		return c, option("no output given; name the graph file to write")
 	case c.NumNodes < 0:
@@ -147,5 +147,6 @@ func (c Config) source() source.Config {
 		s.Inputs = []string{c.Input}
 	}
 	s.Nodes, s.Workers = c.NumNodes, c.Workers
+	s.Names, s.NameSeed = c.Relabel == layout.OriginalNames, c.RelabelSeed
 	return s
 }

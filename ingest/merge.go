@@ -188,6 +188,9 @@ func (u *under) addAttachments(list []*attachment, drop bool) ([]*attachment, er
 		if slices.ContainsFunc(list, func(a *attachment) bool { return a.Role == old.Role && a.Name == old.Name }) {
 			continue
 		}
+		if old.Role == layout.EdgeAttr {
+			return list, option("%s has %s, a value for each row of its input, and the new rows have none; build from all inputs, or leave it out (--drop-attachments)", u.Path, old.Path(u.Path))
+		}
 		f, err := os.Open(old.Path(u.Path))
 		if errors.Is(err, fs.ErrNotExist) {
 			return list, option("%v, which belongs to the graph; put it back, or leave out what lies beside the graph (--drop-attachments)", err)

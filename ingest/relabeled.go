@@ -90,6 +90,14 @@ func (b *build) spool(ctx context.Context, n *counts) error {
 		if err := t.step(b.in.Position()); err != nil {
 			return err
 		}
+		if err := b.keepColumns(batch); err != nil {
+			return err
+		}
+		for _, name := range batch.Names() {
+			if err := b.rel.AddName(name.ID, name.Bytes); err != nil {
+				return err
+			}
+		}
 		return b.rel.Add(batch.Src, batch.Dst)
 	})
 }

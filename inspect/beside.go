@@ -148,8 +148,8 @@ func (j *job) checkHeader(f *os.File, path string, size int64, a layout.Attachme
 	switch {
 	case !slices.Equal(shape, a.Shape):
 		return wrong("shape", a.Shape, shape)
-	case len(shape) == 0 || shape[0] != j.Superblock.Nodes:
-		return wrong("one row per node", j.Superblock.Nodes, shape)
+	case len(shape) == 0 || shape[0] != a.Rows(j.Superblock):
+		return wrong("one row per node, or per row of the input", a.Rows(j.Superblock), shape)
 	case h.DType != a.DType && !(a.DType == "bfloat16" && h.Size == 2):
 		return wrong("dtype", a.DType, h.DType)
 	}

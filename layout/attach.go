@@ -15,6 +15,7 @@ type Role string
 const (
 	Features Role = "features" // the rows that sampling fetches
 	Attr     Role = "attr"     // a named value per node, as labels are
+	EdgeAttr Role = "edge"     // a named value per row of the input, by e_id, as weights are
 )
 
 // Attachment is one file beside the graph, found from the graph's path alone.
@@ -23,7 +24,7 @@ type Attachment struct {
 	Name   string   `json:"name"`
 	Suffix string   `json:"suffix"` // of its path: the graph's path and this
 	DType  string   `json:"dtype"`  // in NumPy's words (float32), or bfloat16
-	Shape  []uint64 `json:"shape"`  // the first is the node count
+	Shape  []uint64 `json:"shape"`  // the first: see Rows
 	Bytes  uint64   `json:"bytes"`  // of the whole file
 	Hash   string   `json:"hash"`   // XXH3-128 of the whole file, hexadecimal
 }
@@ -44,6 +45,20 @@ func AttrAttachment(name string) (Attachment, error) {
 		return Attachment{}, fmt.Errorf("attribute name %q: use 1 to 100 letters, digits, '_', '-' and '.', the first a letter, digit or '_'", name)
 	}
 	return Attachment{Role: Attr, Name: name, Suffix: ".attr." + name + ".npy"}, nil
+}
+
+// EdgeAttachment names an edge attribute's file.
+func EdgeAttachment(name string) (Attachment, error) {
+	a, err := AttrAttachment(name)
+	return Attachment{Role: EdgeAttr, Name: name, Suffix: ".edge." + a.Name + ".npy"}, err
+}
+
+// Rows is how many rows the attachment of a graph has.
+func (a Attachment) Rows(s Superblock) uint64 {
+	if a.Role == EdgeAttr {
+		return s.InputEdges
+	}
+	return s.Nodes
 }
 
 // Path is where the attachment of a graph lies.
@@ -102,6 +117,8 @@ func (a Attachment) named() (Attachment, error) {
 		return FeaturesAttachment(), nil
 	case Attr:
 		return AttrAttachment(a.Name)
+	case EdgeAttr:
+		return EdgeAttachment(a.Name)
 	}
 	if !strings.HasPrefix(a.Suffix, ".") || strings.ContainsAny(a.Suffix, "/\x00") {
 		return Attachment{}, fmt.Errorf("no suffix of a file's name")

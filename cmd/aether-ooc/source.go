@@ -32,7 +32,9 @@ func (s *sourceFlags) bind(f *pflag.FlagSet) {
 	}
 	f.StringVar(&s.format, "format", "auto", "what the inputs are: auto, "+strings.Join(names, ", "))
 	f.StringSliceVar(&s.columns, "columns", nil, `of text and tables: the columns to read, by name or number (from 1), as source,target
-(default by a usual pair of names, such as src,dst; where columns have no names the first two)`)
+(default by a usual pair of names, such as src,dst; where columns have no names the first two). build takes a third for
+weights and a fourth for times (source,target,,time): they lie beside the graph as GRAPH.edge.weight.npy (float64) and
+GRAPH.edge.time.npy (int64), a value for each row of the input, by e_id`)
 	f.StringVar(&s.header, "header", "auto", "whether a text's first line names its columns: auto (it does if it holds words only), yes or no")
 	f.StringVar(&s.layout, "layout", "auto", "which axis of an array counts the edges: 2xE, Ex2 or auto, which takes shape (2, 2) for 2xE")
 	f.IntVar(&s.base, "base", 0, "the first node's id in the inputs, 0 or 1; Matrix Market and METIS always count from 1")
