@@ -13,14 +13,25 @@ import (
 
 const noOriginal = "the graph keeps no original ids: its ids are the input's; build it with --relabel to number nodes anew"
 
+// checkOriginal refuses what the graph has no original ids for.
+func (e *Engine) checkOriginal() error {
+	switch e.graph.Original() {
+	case layout.NoOriginal:
+		return bad("OriginalIDs", "asked for", noOriginal)
+	case layout.OriginalNames:
+		return bad("OriginalIDs", "asked for", "the graph's nodes have names, which batches do not carry: aether-ooc export --original gives them")
+	}
+	return nil
+}
+
 // original is the table of original ids, nil unless the query asks for them.
 func (q *query) original() *table { return q.tables[len(q.tables)-1] }
 
 // Lookup gives the nodes whose original ids these are, in their order: what a
 // Request takes as Nodes. An id that no node has is an error that says which.
 func (e *Engine) Lookup(ctx context.Context, originals []int64) ([]NodeID, error) {
-	if e.original == nil {
-		return nil, bad("OriginalIDs", "asked for", noOriginal)
+	if err := e.checkOriginal(); err != nil {
+		return nil, err
 	}
 	order := make([]int, len(originals))
 	for i, id := range originals {

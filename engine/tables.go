@@ -103,10 +103,7 @@ func (e *Engine) choose(r Request) ([]*table, error) {
 	if !r.OriginalIDs {
 		return append(chosen, nil), nil
 	}
-	if e.original == nil {
-		return nil, bad("OriginalIDs", true, noOriginal)
-	}
-	return append(chosen, e.original), nil
+	return append(chosen, e.original), e.checkOriginal()
 }
 
 func (e *Engine) attrNames() string {

@@ -3,6 +3,8 @@
 package ingest
 
 import (
+	"context"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -13,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/aether-ooc/aether-ooc/ingest/source"
+	"github.com/aether-ooc/aether-ooc/inspect"
 	"github.com/aether-ooc/aether-ooc/layout"
 )
 
@@ -148,4 +151,82 @@ func TestRelabelRefuses(t *testing.T) {
 		require.ErrorContains(t, err, c.want)
 		require.NoFileExists(t, c.c.Out)
 	}
+}
+
+// nameLists are the lists of a graph of names.
+func nameLists(t *testing.T, path string) map[string][]string {
+	t.Helper()
+	_, got := readLists(t, path)
+	ends, all := ownIDs(t, path, layout.ColNameEnds), ownIDs(t, path, layout.ColNames)
+	name := func(v uint64) string {
+		begin := uint64(0)
+		if v > 0 {
+			begin = ends[v-1]
+		}
+		var b []byte
+		for _, x := range all[begin:ends[v]] {
+			b = append(b, byte(x))
+		}
+		return string(b)
+	}
+	lists := map[string][]string{}
+	for v, list := range got {
+		for _, e := range list {
+			lists[name(v)] = append(lists[name(v)], name(e.nbr))
+		}
+		slices.Sort(lists[name(v)])
+	}
+	return lists
+}
+
+func TestRelabelNames(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 2))
+	words := []string{"Zürich", "日本", `with "quotes"`, "a b", "12", "NA", "#tag", "x,y;z", strings.Repeat("long", 1<<18)}
+	for i := range 3000 {
+		words = append(words, fmt.Sprint("node", i))
+	}
+	want := map[string][]string{}
+	var text strings.Builder
+	quoted := func(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }
+	for i := range 20_000 {
+		src, dst := words[r.IntN(len(words))], words[r.IntN(len(words))]
+		if i > 100 && len(src)+len(dst) > 1000 { // enough of the long one
+			continue
+		}
+		fmt.Fprintf(&text, "%s,%s\n", quoted(src), quoted(dst))
+		want[dst] = append(want[dst], src)
+	}
+	for _, list := range want {
+		slices.Sort(list)
+	}
+	dir := t.TempDir()
+	c := Config{Input: writeFile(t, dir, "e.csv", text.String()), Out: filepath.Join(dir, "g.bin"), Relabel: layout.OriginalNames, Memory: 2 * smallMemory}
+	res, err := run(t, c)
+	require.NoError(t, err)
+	require.Equal(t, "names", res.Original)
+	require.Equal(t, want, nameLists(t, c.Out))
+
+	c.Out, c.tune = filepath.Join(dir, "external.bin"), tiny()
+	_, err = run(t, c)
+	require.NoError(t, err)
+	requireSameBytes(t, res.Graph, c.Out)
+
+	c.Out, c.RelabelSeed = filepath.Join(dir, "seeded.bin"), 99
+	other, err := run(t, c)
+	require.NoError(t, err)
+	require.NotEqual(t, res.Fingerprint, other.Fingerprint, "nodes lie in another order")
+	require.Equal(t, want, nameLists(t, c.Out))
+
+	for _, suffix := range []string{".parquet", ".txt"} { // and back
+		back := filepath.Join(dir, "back"+suffix)
+		_, err = inspect.Export(context.Background(), inspect.ExportConfig{Path: res.Graph, Out: back, Original: true})
+		require.NoError(t, err)
+		again := Config{Input: back, Out: filepath.Join(dir, "again.bin"), Relabel: layout.OriginalNames, Memory: 2 * smallMemory}
+		built, err := run(t, again)
+		require.NoError(t, err, suffix)
+		require.Equal(t, res.Fingerprint, built.Fingerprint, suffix)
+	}
+	again := Config{Input: filepath.Join(dir, "back.parquet"), Out: filepath.Join(dir, "again.bin"), Relabel: layout.OriginalIDs, Memory: 2 * smallMemory}
+	_, err = run(t, again)
+	require.ErrorContains(t, err, "--relabel names")
 }

@@ -67,8 +67,8 @@ func (j *job) checkAgainst(r *VerifyResult) error {
 	if len(in.Inputs) == 1 {
 		a.name = in.Inputs[0]
 	}
-	if a.in.Nodes = int64(min(j.Superblock.Nodes, math.MaxInt64)); j.Original() != layout.NoOriginal {
-		a.in.Nodes, a.own = 0, j.Originals()
+	if err := a.meaning(); err != nil {
+		return err
 	}
 	room := int(max(1, j.c.Memory/perEdge))
 	passes := 0
@@ -81,6 +81,20 @@ func (j *job) checkAgainst(r *VerifyResult) error {
 	}
 	r.checked("every list holds just what %s makes of it (read %s)", a.name, times(passes))
 	return nil
+}
+
+// meaning settles what the input's ids are to the graph.
+func (a *against) meaning() (err error) {
+	kind := a.j.Original()
+	if kind == layout.NoOriginal {
+		a.in.Nodes = int64(min(a.j.Superblock.Nodes, math.MaxInt64))
+		return nil
+	}
+	a.own = a.j.Originals()
+	if a.in.Names = kind == layout.OriginalNames; a.in.Names {
+		a.in.NameSeed, err = a.own.Seed()
+	}
+	return err
 }
 
 func times(n int) string {

@@ -100,9 +100,12 @@ func (o *Originals) Find(ids []base.NodeID) ([]uint64, error) {
 	return found, nil
 }
 
+// Seed is that of the hash of names.
+func (o *Originals) Seed() (uint64, error) { return o.value(o.seeds, 0) }
+
 // FindNames gives the nodes that have these names, or layout.NotFound.
 func (o *Originals) FindNames(names []string) ([]uint64, error) {
-	seed, err := o.value(o.seeds, 0)
+	seed, err := o.Seed()
 	if err != nil {
 		return nil, err
 	}

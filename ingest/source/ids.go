@@ -55,7 +55,7 @@ func (r ids) reason(word string) string {
 	case notFloat == nil:
 		return "not a plain integer; write ids without sign, point or exponent (1e3 as 1000)"
 	default:
-		return "not a number; name the columns that hold the ids (--columns), say that this line is a header (--header yes) or put # before it, or renumber named nodes 0 … N-1"
+		return "not a number; name the columns that hold the ids (--columns), say that this line is a header (--header yes) or put # before it, or number named nodes (--relabel names)"
 	}
 }
 

@@ -24,6 +24,8 @@ const blanks = ' '
 // seen. What follows the last column that is wanted is passed over.
 type rowParser struct {
 	ids
+	names  bool // of nodes, in place of ids
+	seed   uint64
 	sep    byte // a comma, a semicolon, a tab, or blanks
 	want   want
 	header []byte // skipped wherever it is met; nil: there is none
@@ -31,7 +33,7 @@ type rowParser struct {
 
 func (p *rowParser) parse(text []byte, b *Batch) *InputError {
 	next := p.careful
-	if p.want == (want{src: 1, dst: 2}) {
+	if p.want == (want{src: 1, dst: 2}) && !p.names {
 		next = p.quick
 	}
 	for i := 0; i < len(text); {
@@ -169,11 +171,11 @@ func (p *rowParser) row(line []byte, b *Batch) *InputError {
 
 // take appends the edge that the words give.
 func (p *rowParser) take(words [4]field, b *Batch) *InputError {
-	src, bad := p.id(words[0], p.want.src)
+	src, bad := p.end(words[0], p.want.src, b)
 	if bad != nil {
 		return bad
 	}
-	dst, bad := p.id(words[1], p.want.dst)
+	dst, bad := p.end(words[1], p.want.dst, b)
 	if bad != nil {
 		return bad
 	}
@@ -194,6 +196,14 @@ func (p *rowParser) take(words [4]field, b *Batch) *InputError {
 	b.Src, b.Dst = append(b.Src, src), append(b.Dst, dst)
 	b.Max = max(b.Max, src, dst)
 	return nil
+}
+
+// end reads the column of an end of an edge.
+func (p *rowParser) end(f field, column int, b *Batch) (base.NodeID, *InputError) {
+	if p.names {
+		return p.name(f, column, b)
+	}
+	return p.id(f, column)
 }
 
 func (p *rowParser) id(f field, column int) (base.NodeID, *InputError) {
@@ -278,8 +288,9 @@ func (p *rowParser) split(line []byte) (words []string) {
 
 // field is the content of a column: without the blanks around it, or its quotes.
 type field struct {
-	word []byte
-	cut  byte // the comment sign that follows it at once; 0: none
+	word   []byte
+	cut    byte // the comment sign that follows it at once; 0: none
+	quoted bool // it stood in quotes; those within it are still twice
 }
 
 // whole is the word with what it runs into: a weight of 50% is not 50.
@@ -351,13 +362,13 @@ func (c *cutter) quoted() (f field, ok bool) {
 		}
 		end++
 	}
-	f.word = c.line[1:end]
+	f.word, f.quoted = c.line[1:end], true
 	behind := end + 1
 	for behind < len(c.line) && !c.ends(c.line[behind]) {
 		behind++
 	}
 	if len(c.trimRight(c.line[end+1:behind])) > 0 {
-		f.word = c.line[:behind] // "1"2: no number
+		f.word, f.quoted = c.line[:behind], false // "1"2: no number
 	}
 	c.drop(behind)
 	return f, true

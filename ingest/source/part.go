@@ -53,6 +53,9 @@ func (p *part) open() (err error) {
 		return err
 	}
 	if p.format, err = tell(p.file, p.c.Format); err == nil {
+		err = p.c.checkNames(p.name, p.format.name)
+	}
+	if err == nil {
 		p.dec, err = p.format.open(p.c, p.file)
 	}
 	if err != nil {

@@ -23,6 +23,9 @@ type Config struct {
 	Layout  Layout   // of a .npy: which axis counts the edges
 	Base    int      // the first node's id in the input, 0 or 1
 
+	Names    bool   // nodes are words: ids are hashes of them, and Batch.Names tells them
+	NameSeed uint64 // of the hashes
+
 	Nodes   int64 // how many there are: a larger id is an error; 0: any
 	Workers int   // that decode side by side; at least 1
 }
@@ -61,10 +64,17 @@ type Batch struct {
 	Time     []int64       // likewise
 
 	Lines, Skipped int64 // of a text: all, and those that are blank, comments or headers
+
+	met met
 }
 
+// Names are those that the batch speaks of, each once, where Config.Names asks for
+// them.
+func (b *Batch) Names() []Name { return b.met.names }
+
 func (b *Batch) reset() {
-	*b = Batch{Src: b.Src[:0], Dst: b.Dst[:0], Weight: b.Weight[:0], Time: b.Time[:0]}
+	*b = Batch{Src: b.Src[:0], Dst: b.Dst[:0], Weight: b.Weight[:0], Time: b.Time[:0], met: b.met}
+	b.met.reset()
 }
 
 // sized is s with length n, whatever it holds.

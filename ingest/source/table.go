@@ -20,6 +20,8 @@ const tableRows = 64 << 10
 type table struct {
 	*file
 	ids
+	words   bool // nodes have names
+	seed    uint64
 	columns []int    // of the records: source, target[, weight[, time]]; -1: none
 	place   []int    // of the file, from 1, for errors
 	names   []string // likewise
@@ -41,7 +43,7 @@ func wanted(c *Config, f *file, schema *arrow.Schema) ([]int, error) {
 // newTable makes batches of records that have the columns of places only, each
 // once, in the file's order.
 func newTable(c *Config, f *file, schema *arrow.Schema, places, columns []int) (*table, error) {
-	t := &table{file: f, ids: c.ids(), columns: columns}
+	t := &table{file: f, ids: c.ids(), words: c.Names, seed: c.NameSeed, columns: columns}
 	for _, at := range places {
 		t.place = append(t.place, at+1)
 		name := ""
@@ -64,6 +66,10 @@ const (
 
 func (t *table) checkType(f arrow.Field, role int) error {
 	switch id := f.Type.ID(); {
+	case t.words && role < roleWeight && isName(f.Type):
+		return nil
+	case t.words && role < roleWeight:
+		return Fault(t.name, "column %q has type %s, and names are strings; relabel its numbers (--relabel ids)", f.Name, f.Type)
 	case arrow.IsInteger(id):
 		return nil
 	case role == roleWeight && arrow.IsFloating(id) && id != arrow.FLOAT16:
@@ -75,7 +81,7 @@ func (t *table) checkType(f arrow.Field, role int) error {
 	case role == roleTime:
 		return Fault(t.name, "column %q has type %s; times are integers or timestamps", f.Name, f.Type)
 	}
-	return Fault(t.name, "column %q has type %s; node ids are integers, name the columns that hold them (--columns)", f.Name, f.Type)
+	return Fault(t.name, "column %q has type %s; node ids are integers, name the columns that hold them (--columns), or relabel names (--relabel names)", f.Name, f.Type)
 }
 
 // record calls fn with the rows of rec, the first of which is the file's row
@@ -142,6 +148,9 @@ func (t *table) bad(row int64, role int, value, reason string) error {
 
 // nodes turns a column of ids into nodes.
 func (t *table) nodes(dst []base.NodeID, a arrow.Array, role int, first int64) error {
+	if t.words {
+		return t.named(dst, a, role, first)
+	}
 	fill := func(i int, id base.NodeID, negative bool) error {
 		v, ok := t.node(id)
 		if negative || !ok || id > MaxNodeID {

@@ -20,14 +20,17 @@ func openText(c *Config, f *file) (decoder, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &rowParser{ids: c.ids(), sep: separator(first)}
+	p := &rowParser{ids: c.ids(), names: c.Names, seed: c.NameSeed, sep: separator(first)}
 	s.parse = p.parse
 	names := p.split(first)
 	words := areWords(names)
+	if c.Names { // which are words too
+		_, words = known(names)
+	}
 	switch {
 	case first != nil && (c.Header == HeaderYes || c.Header == HeaderAuto && words):
 		s.takeOut()
-		if words { // else it could be an edge, if it came again
+		if words && !c.Names { // else it could be an edge, if it came again
 			p.header = bytes.Clone(first)
 		}
 	default:
