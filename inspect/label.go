@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"strconv"
-	"unicode/utf8"
 
 	"github.com/aether-ooc/aether-ooc/internal/base"
 	"github.com/aether-ooc/aether-ooc/layout"
@@ -45,7 +44,8 @@ func (l *labels) name(v base.NodeID) (_ []byte, err error) {
 	return l.buf, err
 }
 
-// append writes a node as a column of text.
+// append writes a node as a column of text: a number, or a name in quotes, which
+// thus is no number, no comment and no missing value.
 func (l *labels) append(line []byte, v base.NodeID) ([]byte, error) {
 	if !l.named() {
 		id, err := l.id(v)
@@ -58,15 +58,7 @@ func (l *labels) append(line []byte, v base.NodeID) ([]byte, error) {
 	if bytes.ContainsAny(name, "\r\n") {
 		return line, option("the name %.60q has a line break, which lines cannot hold; export to Parquet", name)
 	}
-	if !plainWord(name) {
-		name = fmt.Appendf(nil, "\"%s\"", bytes.ReplaceAll(name, []byte{'"'}, []byte(`""`)))
-	}
-	return append(line, name...), nil
-}
-
-// plainWord tells a name that needs no quotes.
-func plainWord(name []byte) bool {
-	return !bytes.ContainsAny(name, " \t\",;#%") && utf8.Valid(name)
+	return fmt.Appendf(line, "\"%s\"", bytes.ReplaceAll(name, []byte{'"'}, []byte(`""`))), nil
 }
 
 // find gives the nodes that the words and ids stand for.

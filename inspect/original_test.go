@@ -124,10 +124,7 @@ func TestExportAndExtractByNames(t *testing.T) {
 	ctx := context.Background()
 	x := buildOwn(t, layout.OriginalNames)
 	word := func(i int) string {
-		if strings.ContainsAny(x.names[i], ` "`) {
-			return `"` + strings.ReplaceAll(x.names[i], `"`, `""`) + `"`
-		}
-		return x.names[i]
+		return `"` + strings.ReplaceAll(x.names[i], `"`, `""`) + `"`
 	}
 	var b bytes.Buffer
 	_, err := Export(ctx, ExportConfig{Path: x.path, Original: true, Stdout: &b})
