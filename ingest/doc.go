@@ -40,6 +40,16 @@
 // and its parts take its place. Edges of a list may thus come in several units,
 // and so may duplicates: the lister looks back at one edge.
 //
+// # Other ids
+//
+// With Relabel the edges go through package relabel first, by a temporary file of
+// its own: nodes are numbered by the rank of their ids, or of the hashes of their
+// names, and what they were is written behind the edge ids. What is left of the
+// memory is the rest of the build's, as above.
+//
+//	source ─► Relabeler: spool ─► dictionary ─► edges of dense ids ─► transform ─► …
+//	                                       └──► own ids, names ─► layout.Writer
+//
 // # Memory
 //
 // A build in memory holds two copies of its edges, at 12 bytes each, or 24 where

@@ -153,6 +153,16 @@ func TestRelabelRefuses(t *testing.T) {
 	}
 }
 
+func TestMergeRefusesNumbersThatWouldMove(t *testing.T) {
+	dir := t.TempDir()
+	input, graph := writeFile(t, dir, "e.txt", "7 1000\n"), filepath.Join(dir, "g.bin")
+	_, err := run(t, Config{Input: input, Out: graph, Relabel: layout.OriginalIDs, Memory: 2 * smallMemory})
+	require.NoError(t, err)
+	_, err = Merge(context.Background(), MergeConfig{Base: graph, Source: source.Config{Inputs: []string{input}}, Out: filepath.Join(dir, "m.bin"), Memory: 2 * smallMemory})
+	require.ErrorIs(t, err, ErrOption)
+	require.ErrorContains(t, err, "original.ids, which cannot be merged")
+}
+
 // nameLists are the lists of a graph of names.
 func nameLists(t *testing.T, path string) map[string][]string {
 	t.Helper()
@@ -205,6 +215,8 @@ func TestRelabelNames(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "names", res.Original)
 	require.Equal(t, want, nameLists(t, c.Out))
+	_, err = inspect.Verify(context.Background(), inspect.Config{Path: c.Out, Against: source.Config{Inputs: []string{c.Input}}})
+	require.NoError(t, err)
 
 	c.Out, c.tune = filepath.Join(dir, "external.bin"), tiny()
 	_, err = run(t, c)
