@@ -70,7 +70,7 @@ func TestUnknownAttribute(t *testing.T) {
 
 func TestReservedNamesAreAllFixedColumns(t *testing.T) {
 	x := engine.TableInfo{DType: "int8"}
-	s, err := Schema(engine.Info{Features: &x}, engine.Request{Features: true, EdgeIDs: true})
+	s, err := Schema(engine.Info{Features: &x}, engine.Request{Features: true, EdgeIDs: true, OriginalIDs: true})
 	require.NoError(t, err)
 	require.Equal(t, s.NumFields(), len(reserved))
 	for _, f := range s.Fields() {

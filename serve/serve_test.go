@@ -242,7 +242,7 @@ func TestGenericClients(t *testing.T) {
 	for a, err := list.Recv(); err == nil; a, err = list.Recv() {
 		names = append(names, a.Type)
 	}
-	require.Equal(t, []string{"info", "stats", "num_batches", "schema"}, names)
+	require.Equal(t, []string{"info", "stats", "num_batches", "schema", "lookup"}, names)
 
 	ticket := []byte(`{"version": 1, "fanouts": [2], "batch_size": 10}`)
 	info, err := raw.GetFlightInfo(ctx, &flight.FlightDescriptor{Type: flight.DescriptorCMD, Cmd: ticket})
