@@ -148,12 +148,8 @@ func (a *attachment) fault(format string, args ...any) error {
 
 // checkRows compares the array with the number of nodes.
 func (a *attachment) checkRows(nodes uint64) error {
-	switch {
-	case a.Shape[0] == nodes:
+	if a.Shape[0] == nodes {
 		return nil
-	case a.carried:
-		return a.fault("%d rows for the %d nodes of the merged graph; give it anew with a row for each (%s), or leave out what lies beside the graph (--drop-attachments)",
-			a.Shape[0], nodes, a.flag())
 	}
 	return a.fault("%d rows for %d nodes; there must be one row per node, in the order of node ids (if the last nodes have no edge give --num-nodes %d)",
 		a.Shape[0], nodes, a.Shape[0])

@@ -121,6 +121,9 @@ func (b *build) open() (err error) {
 }
 
 func (b *build) checkRows(nodes uint64) error {
+	if err := b.under.checkRows(b.att, nodes); err != nil {
+		return err
+	}
 	for _, a := range b.att {
 		if err := a.checkRows(nodes); err != nil {
 			return err

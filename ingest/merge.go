@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/aether-ooc/aether-ooc/arrowbatch"
 	"github.com/aether-ooc/aether-ooc/ingest/source"
@@ -205,6 +206,21 @@ func (u *under) addAttachments(list []*attachment, drop bool) ([]*attachment, er
 		}
 	}
 	return list, checkNames(list)
+}
+
+// checkRows refuses to carry attachments over to a graph of more nodes.
+func (u *under) checkRows(list []*attachment, nodes uint64) error {
+	var anew []string
+	for _, a := range list {
+		if a.carried && a.Shape[0] != nodes {
+			anew = append(anew, a.flag())
+		}
+	}
+	if len(anew) == 0 {
+		return nil
+	}
+	return source.Fault(u.Path, "what lies beside it has rows for its %d nodes, and the merged graph has %d; give all of it anew (%s), or leave it out (--drop-attachments)",
+		u.Superblock.Nodes, nodes, strings.Join(anew, " "))
 }
 
 // checkNames refuses attributes whose columns would meet.

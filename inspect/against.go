@@ -3,7 +3,6 @@ package inspect
 import (
 	"context"
 	"fmt"
-	"math"
 	"sort"
 
 	"github.com/aether-ooc/aether-ooc/ingest/source"
@@ -87,7 +86,6 @@ func (j *job) checkAgainst(r *VerifyResult) error {
 func (a *against) meaning() (err error) {
 	kind := a.j.Original()
 	if kind == layout.NoOriginal {
-		a.in.Nodes = int64(min(a.j.Superblock.Nodes, math.MaxInt64))
 		return nil
 	}
 	a.own = a.j.Originals()
@@ -190,6 +188,8 @@ func (a *against) batch(b *source.Batch) error {
 		if err := a.renumber(b); err != nil {
 			return err
 		}
+	} else if uint64(b.Max) >= s.Nodes {
+		return a.stranger(b)
 	}
 	for i := range b.Src {
 		src, dst, row := b.Src[i], b.Dst[i], b.First+int64(i)
@@ -207,6 +207,18 @@ func (a *against) batch(b *source.Batch) error {
 			if err := a.find(nbr, list, row, src, dst); err != nil {
 				return err
 			}
+		}
+	}
+	return nil
+}
+
+// stranger is about the first row with a node that the graph has not.
+func (a *against) stranger(b *source.Batch) error {
+	nodes := a.j.Superblock.Nodes
+	for i := range b.Src {
+		if most := max(b.Src[i], b.Dst[i]); uint64(most) >= nodes {
+			return &MismatchError{Path: a.j.c.Path, Input: a.name, Row: b.First + int64(i), Src: b.Src[i], Dst: b.Dst[i],
+				Why: fmt.Sprintf("the graph has no node %d, only %s nodes", most, report.Count(nodes))}
 		}
 	}
 	return nil

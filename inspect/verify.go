@@ -32,6 +32,9 @@ func Verify(ctx context.Context, c Config) (*VerifyResult, error) {
 	if c.Memory == 0 {
 		c.Memory = defaultMemory
 	}
+	if slices.Contains(c.Against.Inputs, "-") {
+		return nil, option("edge lists are read once for each part of the graph that fits in memory, which standard input cannot be; name a file")
+	}
 	j, err := openJob(ctx, c)
 	if err != nil {
 		return nil, err

@@ -76,18 +76,16 @@ passes 2^32), and the graph comes out the same.`,
 type buildFlags struct {
 	cfg                ingest.Config
 	source             sourceFlags
+	beside             attachmentFlags
 	direction, edgeIDs string
 	encoding, relabel  string
-	attrs              []string
 	memory             byteSize
 }
 
 func (b *buildFlags) bind(f *pflag.FlagSet) {
 	f.StringVarP(&b.cfg.Out, "out", "o", "", "graph file to write (required)")
 	b.source.bind(f)
-	f.StringVar(&b.cfg.Features, "features", "", "feature rows of the nodes, a .npy of shape (N, D)")
-	f.StringVar(&b.cfg.FeaturesDType, "dtype", "", dtypeHelp)
-	f.StringArrayVar(&b.attrs, "node-attr", nil, "NAME=FILE.npy: an attribute of the nodes, such as labels; may be repeated")
+	b.beside.bind(f)
 	f.Int64Var(&b.cfg.NumNodes, "num-nodes", 0, "number of nodes (default the largest id + 1)")
 	f.StringVar(&b.direction, "direction", "in", "in: a node's list holds the sources of its incoming edges, as PyG samples; out: the targets of its outgoing ones")
 	f.StringVar(&b.edgeIDs, "edge-ids", "input", "what e_id means: input (the row in the edge list) or stored (the place in the file, which saves space)")
@@ -120,18 +118,39 @@ func (b *buildFlags) config(inputs []string) (ingest.Config, error) {
 	if cfg.EdgeIDs, err = choose("--edge-ids", b.edgeIDs, map[string]layout.EdgeIDMode{"input": layout.EdgeIDsInput, "stored": layout.EdgeIDsStored}); err != nil {
 		return cfg, err
 	}
-	if cfg.Encoding, err = choose("--encoding", b.encoding, map[string]layout.Encoding{"plain": layout.Plain, "compact": layout.Compact}); err != nil {
+	if cfg.Encoding, err = choose("--encoding", b.encoding, encodings); err != nil {
 		return cfg, err
 	}
 	if cfg.Relabel, err = choose("--relabel", b.relabel, map[string]layout.Original{"none": layout.NoOriginal, "ids": layout.OriginalIDs, "names": layout.OriginalNames}); err != nil {
 		return cfg, err
 	}
-	for _, attr := range b.attrs {
-		name, path, ok := strings.Cut(attr, "=")
+	cfg.Features, cfg.FeaturesDType = b.beside.features, b.beside.dtype
+	cfg.NodeAttrs, err = b.beside.attrs()
+	return cfg, err
+}
+
+// encodings are the words for them.
+var encodings = map[string]layout.Encoding{"plain": layout.Plain, "compact": layout.Compact}
+
+// attachmentFlags say what is to lie beside a graph.
+type attachmentFlags struct {
+	features, dtype string
+	named           []string
+}
+
+func (a *attachmentFlags) bind(f *pflag.FlagSet) {
+	f.StringVar(&a.features, "features", "", "feature rows of the nodes, a .npy of shape (N, D)")
+	f.StringVar(&a.dtype, "dtype", "", dtypeHelp)
+	f.StringArrayVar(&a.named, "node-attr", nil, "NAME=FILE.npy: an attribute of the nodes, such as labels; may be repeated")
+}
+
+func (a *attachmentFlags) attrs() (list []ingest.NodeAttr, err error) {
+	for _, named := range a.named {
+		name, path, ok := strings.Cut(named, "=")
 		if !ok || name == "" || path == "" {
-			return cfg, usagef("--node-attr %q: write NAME=FILE.npy", attr)
+			return nil, usagef("--node-attr %q: write NAME=FILE.npy", named)
 		}
-		cfg.NodeAttrs = append(cfg.NodeAttrs, ingest.NodeAttr{Name: name, Path: path})
+		list = append(list, ingest.NodeAttr{Name: name, Path: path})
 	}
-	return cfg, nil
+	return list, nil
 }

@@ -69,6 +69,8 @@ func TestExitCodes(t *testing.T) {
 	short := filepath.Join(t.TempDir(), "short.bin")
 	require.NoError(t, os.WriteFile(short, b[:8192], 0o644))
 	out := filepath.Join(t.TempDir(), "out.bin")
+	edges, other := filepath.Join(filepath.Dir(graph), "edges.txt"), filepath.Join(filepath.Dir(graph), "other.txt")
+	require.NoError(t, os.WriteFile(other, []byte("5 1\n0 1\n"), 0o644))
 	job := filepath.Join(t.TempDir(), "a.job")
 	require.NoError(t, os.WriteFile(job, []byte("[global]\nworkload=device\ntarget="+graph+"\nruntime=10ms\nramp=0\n[first]\n[second]\nbs=8k\n"), 0o644))
 
@@ -90,6 +92,19 @@ func TestExitCodes(t *testing.T) {
 		{"verify " + graph, exitOK, ""},
 		{"verify " + damaged, exitCorrupt, damaged},
 		{"verify " + short, exitCorrupt, short},
+		{"verify " + graph + " --against " + edges, exitOK, ""},
+		{"verify " + graph + " --against " + edges + " " + edges, exitUsage, "given twice"},
+		{"verify " + graph + " --against " + other, exitCorrupt, other},
+		{"verify " + graph + " --against -", exitUsage, "name a file"},
+		{"verify " + graph + " --against " + edges + " --header perhaps", exitUsage, "auto, no, yes"},
+		{"verify " + graph + " " + edges, exitUsage, "one graph"},
+		{"merge " + graph, exitUsage, "edge lists"},
+		{"merge " + graph + " " + other + " --out " + out, exitOK, ""},
+		{"verify " + out + " --against " + edges + " " + other, exitOK, ""},
+		{"merge " + graph + " " + other + " --out " + graph, exitUsage, "is an input too"},
+		{"merge " + graph + " " + other + " --out " + out + " --encoding tight", exitUsage, "compact, plain"},
+		{"merge " + graph + " " + other + " --out " + out + " --num-nodes 3", exitUsage, "too few"},
+		{"merge " + damaged + " " + other + " --out " + out, exitCorrupt, damaged},
 		{"inspect " + short, exitCorrupt, short},
 		{"inspect /nowhere/g.bin", exitFailure, "/nowhere/g.bin"},
 		{"sample " + damaged + " --fanouts 2 --batch-size 2", exitCorrupt, damaged},

@@ -92,7 +92,7 @@ Exit codes: 0 ok, 1 failure, 2 wrong usage, 3 a file is damaged.`,
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usagef("%w; see '%s --help'", err, c.CommandPath())
 	})
-	root.AddCommand(newGen(), newBuild(), newFeatures(), newInspect(), newVerify(), newExport(), newExtract(), newSample(), newServe(), newBench(), newDocs())
+	root.AddCommand(newGen(), newBuild(), newMerge(), newFeatures(), newInspect(), newVerify(), newExport(), newExtract(), newSample(), newServe(), newBench(), newDocs())
 	return root
 }
 
