@@ -19,7 +19,6 @@ import (
 // beside it.
 type parted struct {
 	dir, whole, base, more string
-	nodes                  uint64
 }
 
 // cutAt builds both from the same options. at: where the edges are cut.

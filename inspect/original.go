@@ -16,7 +16,6 @@ import (
 type originals struct {
 	*job
 	content *layout.ContentHasher
-	buf     []uint64
 }
 
 func (j *job) checkOriginal(r *VerifyResult, content *layout.ContentHasher) error {
