@@ -21,6 +21,7 @@ def test_ticket_is_what_the_protocol_says() -> None:
         "edge_ids": True,
         "features": True,
         "node_attrs": None,
+        "original_ids": False,
         "seed": 3,
         "epoch": 2,
         "shuffle": False,
