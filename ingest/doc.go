@@ -50,6 +50,19 @@
 //	source ─► Relabeler: spool ─► dictionary ─► edges of dense ids ─► transform ─► …
 //	                                       └──► own ids, names ─► layout.Writer
 //
+// # Onto a graph
+//
+// Merge sends new edges the same way, whichever it is, up to the lister, which
+// puts them between the entries of a graph that it reads from front to back:
+//
+//	new edges, sorted ─► lister ─┬─► lists ─────────────────────────────► layout.Writer
+//	graph.bin, Runs   ─►  weave  └─► (entries between, row) ─► spool ─┬─► edge ids ─► layout.Writer
+//	graph.bin, IDs ───────────────────────────────────────────────────┘
+//
+// The graph's entries come first where both have the same ends, as their rows do.
+// So what is sorted, and what lies on disk meanwhile, is as much as there are new
+// edges, and the graph is read once.
+//
 // # Memory
 //
 // A build in memory holds two copies of its edges, at 12 bytes each, or 24 where

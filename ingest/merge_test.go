@@ -3,10 +3,13 @@
 package ingest
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -134,5 +137,103 @@ func TestMergeOfManyParts(t *testing.T) {
 			c.Out, at = m.Out, next
 		}
 		requireSameBytes(t, whole, c.Out)
+	}
+}
+
+// troubled is a graph with attachments, and new edges for it.
+func troubled(t *testing.T) parted {
+	dir := t.TempDir()
+	edges := graphs()["dense"]
+	x, y := writeFile(t, dir, "x.npy", rows("float32", 12, 3)), writeFile(t, dir, "y.npy", rows("int64", 12))
+	return cutAt(t, edges, 2000, Config{Features: x, NodeAttrs: []NodeAttr{{"y", y}}})
+}
+
+func TestMergeCarriesAttachments(t *testing.T) {
+	p := troubled(t)
+	p.requireMerged(t, false)
+	for _, suffix := range []string{".features.npy", ".attr.y.npy"} {
+		requireSameBytes(t, p.whole+suffix, p.config().Out+suffix)
+		requireSameBytes(t, layout.SumsPath(p.whole+suffix), layout.SumsPath(p.config().Out+suffix))
+	}
+
+	m := p.config()
+	m.NumNodes = 13
+	_, err := runMerge(t, m)
+	require.ErrorContains(t, err, "(--node-attr y=FILE --features FILE)")
+	m.Features = writeFile(t, p.dir, "x13.npy", rows("float32", 13, 3))
+	_, err = runMerge(t, m)
+	require.ErrorContains(t, err, "(--node-attr y=FILE)")
+	m.DropAttachments = true
+	_, err = runMerge(t, m)
+	require.NoError(t, err)
+	g, _ := readLists(t, m.Out)
+	require.Len(t, g.Attachments, 1)
+	m.NumNodes = 11
+	_, err = runMerge(t, m)
+	require.ErrorIs(t, err, ErrOption)
+}
+
+func TestMergeOfADamagedGraph(t *testing.T) {
+	p := troubled(t)
+	m := p.config()
+	for _, path := range []string{p.base, p.base + ".attr.y.npy", p.base + ".features.npy"} {
+		whole, err := os.ReadFile(path)
+		require.NoError(t, err)
+		bad := bytes.Clone(whole)
+		bad[len(bad)/2] ^= 4
+		require.NoError(t, os.WriteFile(path, bad, 0o666))
+		_, err = runMerge(t, m)
+		require.ErrorIs(t, err, layout.ErrCorrupt, path)
+		require.ErrorContains(t, err, path)
+		require.NoError(t, os.WriteFile(path, whole[:len(whole)-1], 0o666))
+		_, err = runMerge(t, m)
+		require.ErrorIs(t, err, layout.ErrCorrupt, path)
+		require.NoFileExists(t, m.Out)
+		require.NoError(t, os.WriteFile(path, whole, 0o666))
+	}
+	m.Out = p.base
+	_, err := runMerge(t, m)
+	require.ErrorIs(t, err, ErrOption)
+	require.NoError(t, os.Remove(p.base+".attr.y.npy"))
+	_, err = runMerge(t, p.config())
+	require.ErrorContains(t, err, "--drop-attachments")
+}
+
+func TestMergeStopsWithItsContext(t *testing.T) {
+	p := troubled(t)
+	for _, phase := range []string{"read", "sort", "write lists", "write edge ids", "copy", "sync"} {
+		ctx, cancel := context.WithCancel(context.Background())
+		m := p.config()
+		m.Progress = func(now string, _, _ int64) {
+			if now == phase {
+				cancel()
+			}
+		}
+		_, err := Merge(ctx, m)
+		if phase != "sync" { // then it is too late
+			require.ErrorIs(t, err, context.Canceled, phase)
+			require.NoFileExists(t, m.Out)
+		}
+		requireNoStage(t, m.Out)
+		cancel()
+	}
+}
+
+func TestDiskFullInEveryPhaseOfAMerge(t *testing.T) {
+	p := troubled(t)
+	for pages, full := 2, 0; ; pages += 2 {
+		m := p.config()
+		m.Out = filepath.Join(mounted(t, 0, fmt.Sprintf("size=%d", pages*os.Getpagesize())), "g.bin")
+		_, err := runMerge(t, m)
+		if err == nil {
+			require.Greater(t, full, 5, "the disk was never full")
+			requireSameBytes(t, p.whole, m.Out)
+			return
+		}
+		full++
+		require.ErrorIs(t, err, syscall.ENOSPC)
+		left, err := os.ReadDir(filepath.Dir(m.Out))
+		require.NoError(t, err)
+		require.Empty(t, left)
 	}
 }
