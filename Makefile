@@ -59,7 +59,7 @@ test-invariants: venv $(REPORTS) ## Go tests with every assertion switched on
 
 test-race: venv $(REPORTS) ## Go tests under the race detector, where there is a C compiler
 	@if command -v "$$(go env CC)" >/dev/null; then \
-	  CGO_ENABLED=1 $(GOTESTSUM) --format pkgname --junitfile $(REPORTS)/go-race.xml -- -count=1 -race -tags invariants ./...; \
+	  CGO_ENABLED=1 $(GOTESTSUM) --format pkgname --junitfile $(REPORTS)/go-race.xml -- -count=1 -timeout 40m -race -tags invariants ./...; \
 	else \
 	  echo "test-race: NOT RUN: the race detector needs a C compiler, and '$$(go env CC)' is not installed"; \
 	fi
