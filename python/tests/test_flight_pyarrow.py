@@ -137,7 +137,7 @@ def test_schema_and_counts_without_sampling(client: flight.FlightClient, graph: 
     found = client.get_flight_info(command)
     assert found.total_records == len(got)
     assert found.endpoints[0].ticket.ticket == asked
-    assert [a.type for a in client.list_actions()] == ["info", "stats", "num_batches", "schema"]
+    assert [a.type for a in client.list_actions()] == ["info", "stats", "num_batches", "schema", "lookup"]
 
 
 def test_no_seeds_no_batches(client: flight.FlightClient) -> None:

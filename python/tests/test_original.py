@@ -69,6 +69,7 @@ def test_batches_give_them_back(graph: Path, edges: NDArray[np.int64]) -> None:
     assert np.array_equal(union.n_id_original.numpy(), own[union.n_id.numpy()])
 
 
+@pytest.mark.usefixtures("cluster")
 def test_dataset(graph: Path, edges: NDArray[np.int64]) -> None:
     own = np.unique(edges)
     ds = create_sampling_dataset(str(graph), [3], CORNERS, 4, original_ids=True, input_original=True)
@@ -79,6 +80,7 @@ def test_dataset(graph: Path, edges: NDArray[np.int64]) -> None:
     assert "n_id_original" not in without.column_names
 
 
+@pytest.mark.usefixtures("cluster")
 def test_refusals(graph: Path, tmp_path: Path) -> None:
     with pytest.raises(IndexError, match="original id"):
         create_sampling_dataset(str(graph), [3], [3], input_original=True)

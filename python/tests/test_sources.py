@@ -147,7 +147,7 @@ WRONG: dict[str, tuple[str, Callable[[Path], object], str]] = {
         "18446744073709551615",
     ),
     "floats": ("e.parquet", lambda p: pq.write_table(pa.table({"a": [1.0], "b": [1.0]}), p), "integers"),
-    "one column": ("e.parquet", lambda p: pq.write_table(pa.table({"a": [1]}), p), "1 columns"),
+    "one column": ("e.parquet", lambda p: pq.write_table(pa.table({"a": [1]}), p), "--columns"),
     "cut": ("e.parquet", lambda p: p.write_bytes(parquet_bytes(p)[:-9]), "e.parquet"),
     "cut stream": ("e.arrows", lambda p: (stream(p), p.write_bytes(p.read_bytes()[:-5000])), "cut short"),
     "cut npz": ("e.npz", lambda p: (np.savez(p, INDEX), p.write_bytes(p.read_bytes()[:-50])), "cut short"),
