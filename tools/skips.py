@@ -13,6 +13,7 @@ EXCUSES = (
     # These hold for one of the three builds only; the plain one runs them.
     "under the race detector the arena lies on the heap",
     "assertions allocate",
+    "minutes under the race detector",
     # The folder for temporary files may lie on a tmpfs.
     "a tmpfs is nothing but page cache",
 )
