@@ -46,7 +46,8 @@ func openParquet(c Config) (Reader, error) {
 	return t, nil
 }
 
-func (t *table) open() error {
+func (t *table) open() (err error) {
+	defer t.damaged(&err)
 	r, err := pqarrow.NewFileReader(t.f, pqarrow.ArrowReadProperties{BatchSize: recordRows}, memory.NewGoAllocator())
 	if err != nil {
 		return fmt.Errorf("%s: %w", t.c.Path, err)
@@ -204,7 +205,20 @@ func wrapUnlessEnd(path string, err error) error {
 	return fmt.Errorf("%s: %w", path, err)
 }
 
-func (t *table) Next(dst []byte, keys []int64) (int, error) {
+func (t *table) Next(dst []byte, keys []int64) (n int, err error) {
+	defer t.damaged(&err)
+	return t.read(dst, keys)
+}
+
+// damaged makes an error of what the Parquet library, which trusts a file, does
+// with a damaged one.
+func (t *table) damaged(err *error) {
+	if r := recover(); r != nil {
+		*err = refuse(t.c.Path, "it is damaged (%v); write it again", r)
+	}
+}
+
+func (t *table) read(dst []byte, keys []int64) (int, error) {
 	if err := t.load(); err != nil {
 		return 0, err
 	}
